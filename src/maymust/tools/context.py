@@ -1,0 +1,127 @@
+"""The context of one call, as tools and middleware get it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from maymust.core.history import History
+
+
+class RunSeam(Protocol):
+    """What a context needs of its run. The agent's driver provides it; it refuses everything once the run is over."""
+
+    @property
+    def tools(self) -> Sequence[Any]: ...
+    @property
+    def history(self) -> History: ...
+    @property
+    def state(self) -> Any: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+    @property
+    def deps(self) -> Any: ...
+    def add_tools(self, call_id: str, tools: tuple[Any, ...]) -> None: ...
+    def remove_tools(self, call_id: str, tools: tuple[Any, ...]) -> None: ...
+    def is_cancelled(self, call_id: str) -> bool: ...
+
+
+class FunctionInvocationContext:
+    """One call: what was asked, by which name, in which run.
+
+    name             the name the model wrote
+    function         the `Tool` of that name, or None when there is none on offer
+    call_id          the id of the call
+    arguments        the arguments as a dict, None when the model wrote no JSON object; middleware may replace it
+    raw_arguments    the arguments as the model wrote them
+    result           the outcome's text once there is one; setting it without `call_next()` refuses the call with that text
+    idempotency_key  stable over retries and resumes: run/turn/call
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        function: Any,
+        call_id: str,
+        arguments: dict[str, Any] | None,
+        raw_arguments: str,
+        idempotency_key: str,
+        run: RunSeam,
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.call_id = call_id
+        self.arguments = arguments
+        self.raw_arguments = raw_arguments
+        self.idempotency_key = idempotency_key
+        self._run = run
+        self._result: Any = None
+        self._verdict: str | None = None
+
+    @property
+    def result(self) -> Any:
+        """What the model will read for this call: None before there is anything."""
+        return self._result
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        self._result = value
+        if self._verdict is None:
+            self._verdict = "refused"
+
+    def answer(self, value: Any) -> None:
+        """Answer in the tool's place, as a cache does. The step is ok; a call that was not admitted stays refused."""
+        self._result = value
+        self._verdict = "answered"
+
+    def refuse(self, text: str) -> None:
+        """Refuse the call; `text` is what the model reads."""
+        self._result = text
+        self._verdict = "refused"
+
+    @property
+    def tools(self) -> tuple[Any, ...]:
+        """The tools of the run as they are after this call's own changes. Read only."""
+        return tuple(self._run.tools)
+
+    def add_tools(self, *tools: Any) -> None:
+        """Add tools (or iterables of tools) to the run, from the next turn on, if this call succeeds.
+
+        All or nothing. Raises ValueError for a taken name, TypeError for what is no tool, RuntimeError after the run.
+        """
+        self._run.add_tools(self.call_id, tools)
+
+    def remove_tools(self, *tools: Any) -> None:
+        """Take tools out of the run (by name, tool or function), from the next turn on, if this call succeeds.
+
+        Unknown ones are ignored. Raises ValueError for `final_answer` and for a tool that still owes an obligation,
+        RuntimeError after the run.
+        """
+        self._run.remove_tools(self.call_id, tools)
+
+    @property
+    def history(self) -> History:
+        """The steps of the run so far."""
+        return self._run.history
+
+    @property
+    def state(self) -> Any:
+        """The run's state (`RunState`), to read."""
+        return self._run.state
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The metadata given to the run."""
+        return self._run.metadata
+
+    @property
+    def deps(self) -> Any:
+        """What was given as `deps` to the run; never stored."""
+        return self._run.deps
+
+    @property
+    def cancelled(self) -> bool:
+        """True when nobody waits for this call any more (timeout, cancelled run). For tools that run in threads."""
+        return self._run.is_cancelled(self.call_id)

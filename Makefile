@@ -1,0 +1,39 @@
+# One command per habit. Each sets up what it needs: `make demo` and `make test` work on a bare Python with pip.
+PYTHON ?= python3
+QUESTION ?=
+VENV := .venv
+RUN := $(VENV)/bin
+SETUP = @$(PYTHON) scripts/setup_venv.py $(VENV)
+
+export QUESTION
+
+.PHONY: help demo test lint types bench clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+demo:  ## a support desk under rules, on a small local model; QUESTION="..." asks something else
+	$(SETUP) local
+	@$(RUN)/python -m examples.support_desk.demo
+
+test:  ## all tests
+	$(SETUP) dev
+	@$(RUN)/python -m pytest
+
+lint:  ## style, and the direction of imports
+	$(SETUP) dev
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/lint-imports
+
+types:  ## the strict type checker
+	$(SETUP) dev
+	@$(RUN)/mypy
+
+bench:  ## what a step costs
+	$(SETUP) dev
+	@$(RUN)/python -m benchmarks
+
+clean:  ## remove the virtualenv and caches of tools
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

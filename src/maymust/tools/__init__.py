@@ -1,0 +1,1 @@
+"""Tools: made from functions, from JSON schemas, and from MCP servers."""

@@ -1,0 +1,186 @@
+"""JSON Schema: checks compiled once, and words for what is wrong."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from maymust.errors import PolicyError
+from maymust.tools.arguments import shorten
+
+_NUMBER_WORDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_TEXT_WORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
+_ARRAY_WORDS = frozenset({"items", "minItems", "maxItems", "uniqueItems", "contains"})
+_OBJECT_WORDS = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"})
+
+
+class SchemaFault(Exception):
+    """A value that breaks a schema: where, what was expected, and what was there."""
+
+    def __init__(self, path: tuple[str, ...], wanted: str, got: Any) -> None:
+        super().__init__(wanted)
+        self.path = path
+        self.wanted = wanted
+        self.got = got
+
+
+def compile_schema(schema: dict[str, Any] | bool, *, whose: str) -> Callable[[Any], None]:
+    """A check that raises SchemaFault. Raises PolicyError, naming `whose` it is, for what is no schema or points elsewhere."""
+    import fastjsonschema
+
+    _refuse_remote(schema, whose)
+    try:
+        check = fastjsonschema.compile(schema, use_default=False, detailed_exceptions=True)
+    except Exception as error:
+        # Bad schemas leave the compiler as all kinds of errors.
+        raise PolicyError(f"{whose} is no JSON schema: {error}. The schema: {shorten(schema)}") from error
+
+    def checked(value: Any) -> None:
+        try:
+            check(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            path = tuple(str(part) for part in error.path[1:])
+            raise SchemaFault(path, describe(error.rule, error.rule_definition, error.message), error.value) from None
+        except RecursionError:
+            raise SchemaFault((), "a value that is not nested so deeply", value) from None
+        except Exception as error:
+            # The library's own faults close the door too.
+            raise SchemaFault((), f"a value that can be checked ({type(error).__name__}: {error})", value) from None
+
+    return checked
+
+
+def fragment_check(fragment: Mapping[str, Any] | bool) -> Callable[[Any], str | None]:
+    """A check of one argument against a rule's fragment: None, or what is wrong, with the allowed values spelled out.
+
+    A bound speaks of its own kind of value only, and a rule must hold: without a `type`, `{"maximum": 100}` admits no text
+    and no null. NaN and infinities are never admitted. Raises PolicyError for what is no fragment.
+    """
+    return _compiled_fragment(_canonical(fragment))
+
+
+def in_question(fragment: Mapping[str, Any] | bool) -> Callable[[Any], bool]:
+    """Whether a person is asked about an argument: it matches the fragment, or is of a kind the fragment's bounds do not speak of."""
+    kind = _kind(fragment) if isinstance(fragment, Mapping) else None
+    check = _compiled(_canonical(fragment), f"The fragment {shorten(fragment)}")
+
+    def asked(value: Any) -> bool:
+        if kind is not None and not _is_kind(value, kind):
+            return True
+        try:
+            check(value)
+        except SchemaFault:
+            return False
+        return True
+
+    return asked
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled_fragment(text: str) -> Callable[[Any], str | None]:
+    fragment = json.loads(text)
+    if isinstance(fragment, dict) and (kind := _kind(fragment)) is not None:
+        fragment = {"type": kind, **fragment}
+    check = _compiled(_canonical(fragment), f"The fragment {shorten(fragment)}")
+    allowed = describe_schema(fragment)
+
+    def checked(value: Any) -> str | None:
+        try:
+            json.dumps(value, allow_nan=False)
+            check(value)
+        except SchemaFault as fault:
+            inside = f" (at {'.'.join(fault.path)}: {fault.wanted})" if fault.path else ""
+            return f"{shorten(value)} is not allowed; {allowed}{inside}"
+        except (TypeError, ValueError, RecursionError):
+            return f"{shorten(value)} is no JSON value; {allowed}"
+        return None
+
+    return checked
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str, whose: str) -> Callable[[Any], None]:
+    return compile_schema(json.loads(text), whose=whose)
+
+
+def _canonical(fragment: Any) -> str:
+    if not isinstance(fragment, Mapping | bool):
+        raise PolicyError(f"A fragment of JSON Schema is a dict such as {{'maximum': 100}}, not {fragment!r}.")
+    try:
+        return json.dumps(fragment if isinstance(fragment, bool) else dict(fragment), sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"The fragment {fragment!r} is no JSON: {error}.") from error
+
+
+def _kind(fragment: Mapping[str, Any]) -> str | None:
+    """The kind of value that the fragment's bounds speak of, when it does not say itself."""
+    if "type" in fragment or "enum" in fragment or "const" in fragment:
+        return None
+    for kind, words in (("number", _NUMBER_WORDS), ("string", _TEXT_WORDS), ("array", _ARRAY_WORDS), ("object", _OBJECT_WORDS)):
+        if words & fragment.keys():
+            return kind
+    return None
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    kinds: dict[str, Any] = {"number": int | float, "string": str, "array": list, "object": dict}
+    return isinstance(value, kinds[kind]) and not (kind == "number" and (isinstance(value, bool) or value != value))
+
+
+def _refuse_remote(schema: Any, whose: str) -> None:
+    """Only references inside the document are followed: a schema must not make the process fetch anything."""
+    stack = [schema]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Mapping):
+            target = part.get("$ref")
+            if isinstance(target, str) and not target.startswith("#"):
+                raise PolicyError(f"{whose} refers to {target!r}, but only references inside the schema ('#/...') are followed.")
+            stack.extend(part.values())
+        elif isinstance(part, list | tuple):
+            stack.extend(part)
+
+
+def describe_schema(schema: Any) -> str:
+    """A fragment in words: "a number, at most 100"."""
+    if schema is True or schema == {}:
+        return "anything"
+    if schema is False:
+        return "no value is allowed"
+    words = [describe(rule, value, "") for rule, value in schema.items() if rule in _WORDS or rule in ("enum", "const", "type")]
+    others = sorted(key for key in schema if key not in _WORDS and key not in ("enum", "const", "type", "description", "title"))
+    if others:
+        words.append("matching " + shorten({key: schema[key] for key in others}))
+    return ", ".join(words) or "anything"
+
+
+_WORDS: dict[str, str] = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "pattern": "matching the pattern {}",
+    "format": "in the format {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+}
+_TYPES = {"integer": "an integer", "object": "an object", "array": "an array", "string": "text", "boolean": "true or false"}
+
+
+def describe(rule: str | None, value: Any, message: str) -> str:
+    """One keyword of a schema in words; `message` is what is said about keywords without words of their own."""
+    if rule == "enum":
+        return "one of " + ", ".join(shorten(item) for item in value) if value else "no value is allowed"
+    if rule == "const":
+        return "only " + shorten(value)
+    if rule == "type":
+        names = value if isinstance(value, list) else [value]
+        return " or ".join(_TYPES.get(name, name if name == "null" else f"a {name}") for name in names)
+    if rule in _WORDS:
+        return _WORDS[rule].format(value if isinstance(value, str) else shorten(value))
+    return message.removeprefix("data ").removeprefix("must be ") or f"{rule}: {shorten(value)}"

@@ -1,0 +1,207 @@
+"""The parameters of a tool's function: which of them the model fills in, and of what type they are."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from maymust.errors import PolicyError
+from maymust.tools.context import FunctionInvocationContext
+from maymust.tools.docstring import Docstring
+
+ABSENT: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that the model fills in. `default` is what the function's signature has, `ABSENT` without one."""
+
+    name: str
+    annotation: Any
+    default: Any
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of one function.
+
+    listed   those in the schema, in order
+    further  the annotation of `**kwargs`; `ABSENT` when there is none, so that further arguments fail
+    context  the parameter that gets the `FunctionInvocationContext`
+    taken    names the model may never fill in, whatever `**kwargs` takes: the context, `self`, what a partial holds
+    """
+
+    listed: tuple[Parameter, ...]
+    further: Any = ABSENT
+    context: str | None = None
+    taken: frozenset[str] = field(default_factory=frozenset)
+
+
+def check_signature(function: Callable[..., Any], tool: str) -> inspect.Signature:
+    """The signature, if a model can call it by named arguments. Raises PolicyError with advice otherwise."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise PolicyError(f"Tool {tool!r}: {function!r} has no readable signature. Wrap it in a function of your own.") from None
+    inner = unwrap(function)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise PolicyError(f"Tool {tool!r} is a generator, but a tool gives one result. Collect the items and return them as a list.")
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            raise PolicyError(
+                f"Tool {tool!r} takes *{parameter.name}, but a model names its arguments. "
+                f"Use a list parameter ({parameter.name}: list[...]), or **kwargs for any further arguments."
+            )
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise PolicyError(
+                f"Tool {tool!r}: parameter {parameter.name!r} is positional-only, but a model names its arguments. "
+                "Remove the '/' from the signature, or wrap the function."
+            )
+    first = next(iter(signature.parameters.values()), None)
+    if first is not None and first.name in ("self", "cls") and first.annotation is ABSENT and inspect.isfunction(inner):
+        raise PolicyError(
+            f"Tool {tool!r} is made from a method that has no object yet: its first parameter is {first.name!r}. "
+            "Make the tool from the bound method instead, tool(thing.method), or subclass Tool and define run(self, ...)."
+        )
+    return signature
+
+
+def unwrap(function: Any) -> Any:
+    """The function that is written down somewhere: without partials, bound objects, `__call__` and decorators."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not (inspect.isfunction(function) or inspect.ismethod(function) or inspect.isbuiltin(function) or inspect.isclass(function)):
+        function = type(function).__call__
+    return inspect.unwrap(getattr(function, "__func__", function))
+
+
+def resolve_early(function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict[str, Any]:
+    """Annotations written as text that need the names around the decorator, resolved while those names are in reach."""
+    inner = unwrap(function)
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(inner, "__annotations__", {}).items():
+        if isinstance(annotation, str):
+            try:
+                _evaluate(annotation, inner, {})
+            except Exception:
+                try:
+                    found[name] = _evaluate(annotation, inner, local_names)
+                except Exception:
+                    # Perhaps it is defined further down; the first use tries again and complains.
+                    continue
+    return found
+
+
+def read_parameters(function: Callable[..., Any], tool: str, docstring: Docstring, resolved: Mapping[str, Any]) -> Parameters:
+    """Read the signature of `function`. Raises PolicyError for annotations that cannot be resolved."""
+    signature = check_signature(function, tool)
+    inner = unwrap(function)
+    held = _held_by_partials(function)
+    listed: list[Parameter] = []
+    further, context = ABSENT, None
+    for parameter in signature.parameters.values():
+        if parameter.name in held:
+            continue
+        annotation = resolved.get(parameter.name, parameter.annotation)
+        if isinstance(annotation, str):
+            annotation = _resolve(annotation, inner, parameter.name, tool)
+        if is_context(annotation):
+            if context is not None:
+                raise PolicyError(f"Tool {tool!r} has two parameters for the context, {context!r} and {parameter.name!r}. Keep one.")
+            context = parameter.name
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            further = Any if annotation is ABSENT else annotation
+        else:
+            plain, description = _description(Any if annotation is ABSENT else annotation)
+            listed.append(Parameter(parameter.name, plain, parameter.default, description or docstring.parameters.get(parameter.name, "")))
+    named = {parameter.name for parameter in inspect.signature(inner).parameters.values() if parameter.kind is not parameter.VAR_KEYWORD}
+    return Parameters(tuple(listed), further, context, frozenset(named.difference(parameter.name for parameter in listed)))
+
+
+def is_context(annotation: Any) -> bool:
+    """Whether an annotation means the context of the call, also as Optional or Annotated, also still as text."""
+    if isinstance(annotation, str):
+        plain = annotation.strip("'\" ").removeprefix("typing.").removeprefix("Optional[").rstrip("]")
+        names = {part.strip().rpartition(".")[2] for part in plain.split("|")} - {"None"}
+        return names == {FunctionInvocationContext.__name__}
+    origin = typing.get_origin(annotation)
+    if origin is Annotated:
+        return is_context(typing.get_args(annotation)[0])
+    if origin is typing.Union or origin is types.UnionType:
+        members = [member for member in typing.get_args(annotation) if member is not type(None)]
+        return len(members) == 1 and is_context(members[0])
+    return inspect.isclass(annotation) and issubclass(annotation, FunctionInvocationContext)
+
+
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """The parameter of `function` that gets the context, whatever else the signature holds."""
+    inner = unwrap(function)
+    for name, annotation in getattr(inner, "__annotations__", {}).items():
+        if isinstance(annotation, str):
+            # Only the context matters here, and `is_context` also knows it as text.
+            with contextlib.suppress(Exception):
+                annotation = _evaluate(annotation, inner, {})
+        if name != "return" and is_context(annotation):
+            return str(name)
+    return None
+
+
+def _held_by_partials(function: Any) -> set[str]:
+    held: set[str] = set()
+    while isinstance(function, functools.partial):
+        held |= set(function.keywords)
+        function = function.func
+    return held
+
+
+def _resolve(annotation: str, function: Any, parameter: str, tool: str) -> Any:
+    try:
+        return _evaluate(annotation, function, {})
+    except Exception as error:
+        if is_context(annotation):
+            # It is often imported for type checkers only.
+            return FunctionInvocationContext
+        raise PolicyError(
+            f"Tool {tool!r}: the annotation {annotation!r} of parameter {parameter!r} cannot be resolved ({error}). "
+            "Import or define that name at module level, and not only under TYPE_CHECKING."
+        ) from error
+
+
+def _evaluate(annotation: str, function: Any, local_names: Mapping[str, Any]) -> Any:
+    names = {**local_names, **_closure(function)}
+    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    return typing.get_type_hints(holder, getattr(function, "__globals__", {}), names, include_extras=True)["it"]
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    found: dict[str, Any] = {}
+    for name, cell in zip(code.co_freevars if code else (), cells or (), strict=False):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            # An empty cell: the name is assigned later.
+            continue
+    return found
+
+
+def _description(annotation: Any) -> tuple[Any, str]:
+    """The annotation without plain strings in `Annotated`, and the description in it."""
+    if typing.get_origin(annotation) is not Annotated:
+        return annotation, ""
+    base, *extras = typing.get_args(annotation)
+    words = [extra for extra in extras if isinstance(extra, str)]
+    others = [extra for extra in extras if not isinstance(extra, str)]
+    for extra in others:
+        # typing_extensions.Doc has `documentation`, pydantic's Field has `description`.
+        said = getattr(extra, "documentation", None) or getattr(extra, "description", None)
+        if isinstance(said, str):
+            words.append(said)
+    return (Annotated[(base, *others)] if others else base), " ".join(" ".join(words).split())

@@ -1,0 +1,50 @@
+"""Arguments that are described by a JSON schema: tools from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from maymust.errors import PolicyError
+from maymust.tools.arguments import ArgumentsInvalid, Parsed, expected, path_of, shorten, unknown
+from maymust.tools.json_schema import SchemaFault, compile_schema
+
+
+class SchemaArguments:
+    """The arguments of a tool from a JSON schema. They go to the body as they came; top-level defaults are filled in."""
+
+    def __init__(self, schema: Mapping[str, Any] | Any, tool: str) -> None:
+        if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+            raise PolicyError(f"Tool {tool!r}: its parameters are a JSON schema of an object, not {shorten(schema)}.")
+        try:
+            # A copy of our own: what is compiled and what is shown must never differ.
+            own: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise PolicyError(f"Tool {tool!r}: its parameters are no JSON: {error}.") from error
+        self.schema = {"type": "object", "properties": {}, **own}
+        self._check = compile_schema(self.schema, whose=f"The parameters of tool {tool!r}")
+
+    def parse(self, arguments: Mapping[str, Any]) -> Parsed:
+        """Validate; raises ArgumentsInvalid, one line per field as far as the field can be told."""
+        properties: Mapping[str, Any] = self.schema["properties"]
+        missing = [name for name in self.schema.get("required", ()) if name not in arguments]
+        faults = [f"{name}: missing; expected {expected(properties.get(name, {}))}" for name in missing]
+        if self.schema.get("additionalProperties") is False and "patternProperties" not in self.schema:
+            faults += [unknown(name, properties) for name in arguments if name not in properties]
+        if faults:
+            raise ArgumentsInvalid("\n".join(faults))
+        values: dict[str, Any] = dict(arguments)
+        for name, schema in properties.items():
+            if isinstance(schema, Mapping) and "default" in schema and name not in values:
+                values[name] = schema["default"]
+        try:
+            form = json.loads(json.dumps(values, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ArgumentsInvalid(f"the arguments are no JSON: {error}") from None
+        try:
+            self._check(form)
+        except SchemaFault as fault:
+            path = path_of("", (int(part) if part.isdigit() else part for part in fault.path)) or "the arguments"
+            raise ArgumentsInvalid(f"{path}: expected {fault.wanted}; got {shorten(fault.got)}") from None
+        return Parsed(form, json.loads(json.dumps(form)))

@@ -13,11 +13,17 @@ if TYPE_CHECKING:
     from maymust.models.chat_model import Usage as Usage
     from maymust.models.message import Message as Message
     from maymust.tools.context import FunctionInvocationContext as FunctionInvocationContext
+    from maymust.tools.function_tool import Tool as Tool
+    from maymust.tools.function_tool import tool as tool
+    from maymust.tools.think import ThinkTool as ThinkTool
 
 _HOMES = {
     "FunctionInvocationContext": "tools.context",
     "Message": "models.message",
+    "ThinkTool": "tools.think",
+    "Tool": "tools.function_tool",
     "Usage": "models.chat_model",
+    "tool": "tools.function_tool",
 }
 
 __all__ = sorted(_HOMES)

@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.errors import PolicyError
-from maymust.tools.arguments import ArgumentsInvalid, FunctionArguments, Parsed, adapter_of, faults_of, json_form, validate
+from maymust.tools.arguments import ArgumentsInvalid, FunctionArguments, Parsed
 from maymust.tools.function_tool import Tool
 from maymust.tools.output import json_text
 from maymust.tools.parameters import ABSENT, Parameter, Parameters
+from maymust.tools.typed import adapter_of, check
+from maymust.tools.words import lines
 
 T = TypeVar("T")
 
@@ -46,7 +48,7 @@ class FinalAnswer(Generic[T]):
         self.output_type = output_type
         self._plain = output_type is None or output_type is str
         try:
-            self._adapter, schema = adapter_of(str if output_type is None else output_type)
+            self._adapter, schema, _ = adapter_of(str if output_type is None else output_type)
         except Exception as error:
             raise PolicyError(
                 f"output_type={output_type!r} has no JSON schema: {error}. Use a pydantic model, dataclass, TypedDict or plain type."
@@ -56,14 +58,16 @@ class FinalAnswer(Generic[T]):
 
     def parse(self, arguments: Mapping[str, Any]) -> tuple[str, Any]:
         """The answer as text and the output as JSON. Raises ArgumentsInvalid with the exact errors."""
-        form = self.tool.parse(arguments).json
-        output = form if self._has_fields else form["answer"]
-        text = str(output) if self._plain else json_text(output)
-        return text, output
+        value = self.tool.parse(arguments).values["answer"]
+        if self._plain:
+            return value, value
+        # By the names of fields and without computed ones, so that `load` takes it back.
+        output = self._adapter.dump_python(value, mode="json", round_trip=True, warnings=False)
+        return json_text(output), output
 
     def load(self, output: Any) -> T:
         """The `output_type`'s value from the JSON that `parse` gave."""
-        return cast("T", validate(self._adapter, output))
+        return cast("T", self._adapter.validate_json(json.dumps(output), by_alias=False, by_name=True))
 
     def from_text(self, text: str) -> tuple[str, Any] | None:
         """The answer in a text: for text answers the text itself; for other types only a text that is valid JSON of that type."""
@@ -86,16 +90,10 @@ class _Fields:
         self.schema = _resolved(schema)
 
     def parse(self, arguments: Mapping[str, Any]) -> Parsed:
-        from pydantic import ValidationError
-
-        try:
-            value = validate(self._adapter, dict(arguments))
-        except ValidationError as error:
-            raise ArgumentsInvalid("\n".join(faults_of("", error))) from None
-        form = json_form(self._adapter, value)
-        if form is ABSENT:
-            raise ArgumentsInvalid("the answer holds a value without a JSON form (NaN and infinities have none)")
-        return Parsed(dict(arguments), form)
+        value, form, faults = check(self._adapter, "", dict(arguments))
+        if faults:
+            raise ArgumentsInvalid(lines(faults))
+        return Parsed({"answer": value}, form)
 
 
 def _single(output_type: Any) -> FunctionArguments:

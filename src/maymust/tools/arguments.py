@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from maymust.errors import PolicyError, ToolError
 from maymust.tools.parameters import ABSENT, Parameter, Parameters
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
-
-_SHOWN = 80
+from maymust.tools.typed import adapter_of, check, json_form, schema_generator
+from maymust.tools.words import describe, lines, unknown
 
 
 class ArgumentsInvalid(ToolError):
@@ -85,7 +79,7 @@ class FunctionArguments:
             if name in arguments:
                 faults += field.take(name, arguments[name], values, forms)
             elif field.required:
-                faults.append(f"{name}: missing; expected {expected(field.schema)}")
+                faults.append(f"{name}: missing; expected {describe(field.schema)}")
             else:
                 field.fill(name, values, forms)
         for name in arguments:
@@ -96,7 +90,7 @@ class FunctionArguments:
             else:
                 faults += self._further.take(name, arguments[name], values, forms)
         if faults:
-            raise ArgumentsInvalid("\n".join(faults))
+            raise ArgumentsInvalid(lines(faults))
         return Parsed(values, forms)
 
 
@@ -107,7 +101,7 @@ class _Field:
         annotation, default = parameter.annotation, parameter.default
         default, annotation = _field_default(annotation, default, tool, parameter.name)
         try:
-            self.adapter, self.schema = adapter_of(annotation)
+            self.adapter, self.schema, self.secret = adapter_of(annotation)
         except Exception as error:
             raise PolicyError(
                 f"Tool {tool!r}: parameter {parameter.name!r} has the type {annotation!r}, which has no JSON schema: {_brief(error)}. "
@@ -116,7 +110,6 @@ class _Field:
         self.description = parameter.description
         self.default: Callable[[], Any] | None = default
         self.required = default is None
-        self.secret = '"writeOnly": true' in json.dumps(self.schema)
 
     def described(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The schema with description and default in it."""
@@ -124,7 +117,7 @@ class _Field:
         if self.description:
             body["description"] = self.description
         if self.default is not None:
-            form = self._form(self.default())
+            form = json_form(self.adapter, self.default())
             if form is not ABSENT and not self.secret:
                 body["default"] = form
         return body
@@ -133,89 +126,16 @@ class _Field:
         """Put the default in. A default without a JSON form reaches the body only."""
         assert self.default is not None
         values[name] = value = self.default()
-        form = self._form(value)
+        form = json_form(self.adapter, value)
         if form is not ABSENT:
             forms[name] = form
 
     def take(self, name: str, given: Any, values: dict[str, Any], forms: dict[str, Any]) -> list[str]:
         """Validate one argument; gives the faults."""
-        from pydantic import ValidationError
-
-        try:
-            value = validate(self.adapter, given)
-        except ValidationError as error:
-            return faults_of(name, error, secret=self.secret)
-        form = self._form(value)
-        if form is ABSENT:
-            got = "a secret" if self.secret else shorten(given)
-            return [f"{name}: expected a value with a JSON form (NaN and infinities have none); got {got}"]
-        values[name], forms[name] = value, form
-        return []
-
-    def _form(self, value: Any) -> Any:
-        return json_form(self.adapter, value)
-
-
-def json_form(adapter: TypeAdapter[Any], value: Any) -> Any:
-    """The JSON form of a validated value, `ABSENT` when it has none.
-
-    Decimals become numbers where that loses nothing: rules with bounds speak of numbers, and must hold for money too.
-    """
-    if type(value) is Decimal and value.is_finite():
-        number = int(value) if value == value.to_integral_value() else float(value)
-        if Decimal(repr(number)) == value:
-            return number
-    try:
-        form = adapter.dump_python(value, mode="json", warnings=False)
-        json.dumps(form, allow_nan=False)
-    except Exception:
-        return ABSENT
-    return form
-
-
-def validate(adapter: TypeAdapter[Any], given: Any) -> Any:
-    """Validate as JSON, so that strict models take dates and tuples; what is no JSON (middleware's doing) as Python."""
-    try:
-        text = json.dumps(given)
-    except (TypeError, ValueError):
-        return adapter.validate_python(given)
-    except RecursionError:
-        raise ArgumentsInvalid("the arguments are nested too deeply") from None
-    return adapter.validate_json(text)
-
-
-def adapter_of(annotation: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    """The adapter of a type, with its JSON schema. Adapters of equal types are shared."""
-    try:
-        # Equal unions may be written in different orders, and the schema follows the writing.
-        return _shared_adapter(annotation, repr(annotation))
-    except TypeError:
-        return _new_adapter(annotation)
-
-
-@functools.lru_cache(maxsize=1024)
-def _shared_adapter(annotation: Any, _written: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    return _new_adapter(annotation)
-
-
-def _new_adapter(annotation: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
-    from pydantic import TypeAdapter
-
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-    return adapter, adapter.json_schema(schema_generator=_generator())
-
-
-@functools.cache
-def _generator() -> Any:
-    from pydantic.json_schema import GenerateJsonSchema
-
-    class WithoutFieldTitles(GenerateJsonSchema):
-        """Titles made from field names say nothing and cost tokens in every request."""
-
-        def field_title_should_be_set(self, schema: Any) -> bool:
-            return False
-
-    return WithoutFieldTitles
+        value, form, faults = check(self.adapter, name, given, secret=self.secret)
+        if not faults:
+            values[name], forms[name] = value, form
+        return faults
 
 
 def _joined(named: Sequence[tuple[str, _Field]]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -225,7 +145,9 @@ def _joined(named: Sequence[tuple[str, _Field]]) -> tuple[dict[str, Any], dict[s
     from pydantic import TypeAdapter
 
     # Two classes of one name need names of their own, which only a joint schema gives them.
-    schemas, rest = TypeAdapter.json_schemas([(name, "validation", field.adapter) for name, field in named], schema_generator=_generator())
+    schemas, rest = TypeAdapter.json_schemas(
+        [(name, "validation", field.adapter) for name, field in named], schema_generator=schema_generator()
+    )
     return {name: dict(schemas[name, "validation"]) for name, _ in named}, dict(rest.get("$defs", {}))
 
 
@@ -245,59 +167,6 @@ def _field_default(annotation: Any, default: Any, tool: str, name: str) -> tuple
         if not info.is_required():
             return functools.partial(info.get_default, call_default_factory=True), annotation
     return None, annotation
-
-
-def faults_of(name: str, error: ValidationError, *, secret: bool = False) -> list[str]:
-    """One line per field: the path, what was expected, what came."""
-    grouped: dict[tuple[str, int], tuple[list[str], Any]] = {}
-    for entry in error.errors(include_url=False, include_context=False):
-        location = entry["loc"]
-        words = entry["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        wanted = words if entry["type"] in ("missing", "value_error") else "expected " + words[:1].lower() + words[1:]
-        key = (path_of(name, location), id(entry["input"]) if location else 0)
-        grouped.setdefault(key, ([], entry["input"]))[0].append("missing" if entry["type"] == "missing" else wanted)
-    lines = []
-    for (path, _), (wants, got) in grouped.items():
-        text = " or ".join(dict.fromkeys(wants))
-        lines.append(f"{path}: {text}" if text == "missing" else f"{path}: {text}; got {'a secret' if secret else shorten(got)}")
-    return lines
-
-
-def path_of(name: str, location: Iterable[int | str]) -> str:
-    """`items[0].price` from the parts of a path."""
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
-    return name + "".join(parts) if name else "".join(parts).removeprefix(".")
-
-
-def unknown(name: str, known: Iterable[str]) -> str:
-    """The line for an argument that no parameter takes."""
-    names = list(known)
-    if not names:
-        return f"there is no parameter {name!r}; this tool takes none"
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"there is no parameter {name!r}{hint}; parameters: {', '.join(names)}"
-
-
-def expected(schema: Mapping[str, Any]) -> str:
-    """A schema in a few words."""
-    if "enum" in schema:
-        return "one of " + ", ".join(shorten(value) for value in schema["enum"])
-    if "const" in schema:
-        return shorten(schema["const"])
-    if isinstance(schema.get("type"), str):
-        return f"{schema['type']} ({schema['format']})" if "format" in schema else str(schema["type"])
-    options = [expected(option) for option in schema.get("anyOf", schema.get("oneOf", ())) if isinstance(option, Mapping)]
-    return " or ".join(dict.fromkeys(options)) or "a value"
-
-
-def shorten(value: Any) -> str:
-    """A value as JSON, at most a line."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _brief(error: BaseException) -> str:

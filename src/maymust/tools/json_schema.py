@@ -7,13 +7,20 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from maymust.core.tool_spec import closest
 from maymust.errors import PolicyError
-from maymust.tools.arguments import shorten
+from maymust.tools.words import describe, describe_keyword, shorten
 
 _NUMBER_WORDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _TEXT_WORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 _ARRAY_WORDS = frozenset({"items", "minItems", "maxItems", "uniqueItems", "contains"})
 _OBJECT_WORDS = frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"})
+_MANY = frozenset({"allOf", "anyOf", "oneOf", "properties", "patternProperties", "$defs", "definitions", "dependencies"})
+_ONE = frozenset({"not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames"})
+_WORDS = frozenset(
+    {*_NUMBER_WORDS, *_TEXT_WORDS, *_ARRAY_WORDS, *_OBJECT_WORDS, *_MANY, *_ONE, "type", "enum", "const", "$ref"}
+    | {"title", "description", "default", "examples", "$comment", "$schema", "$id", "readOnly", "writeOnly"}
+)
 
 
 class SchemaFault(Exception):
@@ -24,6 +31,10 @@ class SchemaFault(Exception):
         self.path = path
         self.wanted = wanted
         self.got = got
+
+
+class SchemaUnchecked(SchemaFault):
+    """A value that could not be checked at all, which counts as a fault."""
 
 
 def compile_schema(schema: dict[str, Any] | bool, *, whose: str) -> Callable[[Any], None]:
@@ -42,12 +53,12 @@ def compile_schema(schema: dict[str, Any] | bool, *, whose: str) -> Callable[[An
             check(value)
         except fastjsonschema.JsonSchemaValueException as error:
             path = tuple(str(part) for part in error.path[1:])
-            raise SchemaFault(path, describe(error.rule, error.rule_definition, error.message), error.value) from None
+            raise SchemaFault(path, describe_keyword(error.rule, error.rule_definition, error.message), error.value) from None
         except RecursionError:
-            raise SchemaFault((), "a value that is not nested so deeply", value) from None
+            raise SchemaUnchecked((), "a value that is not nested so deeply", value) from None
         except Exception as error:
             # The library's own faults close the door too.
-            raise SchemaFault((), f"a value that can be checked ({type(error).__name__}: {error})", value) from None
+            raise SchemaUnchecked((), f"a value that can be checked ({type(error).__name__}: {error})", value) from None
 
     return checked
 
@@ -63,14 +74,17 @@ def fragment_check(fragment: Mapping[str, Any] | bool) -> Callable[[Any], str | 
 
 def in_question(fragment: Mapping[str, Any] | bool) -> Callable[[Any], bool]:
     """Whether a person is asked about an argument: it matches the fragment, or is of a kind the fragment's bounds do not speak of."""
+    text = _canonical(fragment)
     kind = _kind(fragment) if isinstance(fragment, Mapping) else None
-    check = _compiled(_canonical(fragment), f"The fragment {shorten(fragment)}")
+    check = _compiled(text)
 
     def asked(value: Any) -> bool:
         if kind is not None and not _is_kind(value, kind):
             return True
         try:
             check(value)
+        except SchemaUnchecked:
+            return True
         except SchemaFault:
             return False
         return True
@@ -83,8 +97,8 @@ def _compiled_fragment(text: str) -> Callable[[Any], str | None]:
     fragment = json.loads(text)
     if isinstance(fragment, dict) and (kind := _kind(fragment)) is not None:
         fragment = {"type": kind, **fragment}
-    check = _compiled(_canonical(fragment), f"The fragment {shorten(fragment)}")
-    allowed = describe_schema(fragment)
+    check = _compiled(_canonical(fragment))
+    allowed = describe(fragment)
 
     def checked(value: Any) -> str | None:
         try:
@@ -101,8 +115,10 @@ def _compiled_fragment(text: str) -> Callable[[Any], str | None]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str, whose: str) -> Callable[[Any], None]:
-    return compile_schema(json.loads(text), whose=whose)
+def _compiled(text: str) -> Callable[[Any], None]:
+    fragment = json.loads(text)
+    _refuse_unknown_words(fragment, text)
+    return compile_schema(fragment, whose="The fragment of a rule")
 
 
 def _canonical(fragment: Any) -> str:
@@ -129,6 +145,26 @@ def _is_kind(value: Any, kind: str) -> bool:
     return isinstance(value, kinds[kind]) and not (kind == "number" and (isinstance(value, bool) or value != value))
 
 
+def _refuse_unknown_words(schema: Any, text: str) -> None:
+    """A keyword the checker does not know would be passed over, and the rule would not hold."""
+    if not isinstance(schema, dict):
+        return
+    for word in schema:
+        if word not in _WORDS:
+            near = closest(word, _WORDS)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise PolicyError(f"The fragment {shorten(json.loads(text))} has the keyword {word!r}, which is not checked.{hint}")
+    for word in _MANY & schema.keys():
+        inner = schema[word]
+        for part in inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ():
+            _refuse_unknown_words(part, text)
+    for word in _ONE & schema.keys():
+        _refuse_unknown_words(schema[word], text)
+    if isinstance(schema.get("items"), list):
+        for part in schema["items"]:
+            _refuse_unknown_words(part, text)
+
+
 def _refuse_remote(schema: Any, whose: str) -> None:
     """Only references inside the document are followed: a schema must not make the process fetch anything."""
     stack = [schema]
@@ -141,46 +177,3 @@ def _refuse_remote(schema: Any, whose: str) -> None:
             stack.extend(part.values())
         elif isinstance(part, list | tuple):
             stack.extend(part)
-
-
-def describe_schema(schema: Any) -> str:
-    """A fragment in words: "a number, at most 100"."""
-    if schema is True or schema == {}:
-        return "anything"
-    if schema is False:
-        return "no value is allowed"
-    words = [describe(rule, value, "") for rule, value in schema.items() if rule in _WORDS or rule in ("enum", "const", "type")]
-    others = sorted(key for key in schema if key not in _WORDS and key not in ("enum", "const", "type", "description", "title"))
-    if others:
-        words.append("matching " + shorten({key: schema[key] for key in others}))
-    return ", ".join(words) or "anything"
-
-
-_WORDS: dict[str, str] = {
-    "minimum": "at least {}",
-    "maximum": "at most {}",
-    "exclusiveMinimum": "more than {}",
-    "exclusiveMaximum": "less than {}",
-    "multipleOf": "a multiple of {}",
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "pattern": "matching the pattern {}",
-    "format": "in the format {}",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-}
-_TYPES = {"integer": "an integer", "object": "an object", "array": "an array", "string": "text", "boolean": "true or false"}
-
-
-def describe(rule: str | None, value: Any, message: str) -> str:
-    """One keyword of a schema in words; `message` is what is said about keywords without words of their own."""
-    if rule == "enum":
-        return "one of " + ", ".join(shorten(item) for item in value) if value else "no value is allowed"
-    if rule == "const":
-        return "only " + shorten(value)
-    if rule == "type":
-        names = value if isinstance(value, list) else [value]
-        return " or ".join(_TYPES.get(name, name if name == "null" else f"a {name}") for name in names)
-    if rule in _WORDS:
-        return _WORDS[rule].format(value if isinstance(value, str) else shorten(value))
-    return message.removeprefix("data ").removeprefix("must be ") or f"{rule}: {shorten(value)}"

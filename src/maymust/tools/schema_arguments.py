@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from maymust.errors import PolicyError
-from maymust.tools.arguments import ArgumentsInvalid, Parsed, expected, path_of, shorten, unknown
+from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.json_schema import SchemaFault, compile_schema
+from maymust.tools.words import describe, lines, path_of, shorten, unknown
 
 
 class SchemaArguments:
@@ -29,11 +30,11 @@ class SchemaArguments:
         """Validate; raises ArgumentsInvalid, one line per field as far as the field can be told."""
         properties: Mapping[str, Any] = self.schema["properties"]
         missing = [name for name in self.schema.get("required", ()) if name not in arguments]
-        faults = [f"{name}: missing; expected {expected(properties.get(name, {}))}" for name in missing]
+        faults = [f"{name}: missing; expected {describe(properties.get(name, {}), self.schema)}" for name in missing]
         if self.schema.get("additionalProperties") is False and "patternProperties" not in self.schema:
             faults += [unknown(name, properties) for name in arguments if name not in properties]
         if faults:
-            raise ArgumentsInvalid("\n".join(faults))
+            raise ArgumentsInvalid(lines(faults))
         values: dict[str, Any] = dict(arguments)
         for name, schema in properties.items():
             if isinstance(schema, Mapping) and "default" in schema and name not in values:
@@ -46,5 +47,5 @@ class SchemaArguments:
             self._check(form)
         except SchemaFault as fault:
             path = path_of("", (int(part) if part.isdigit() else part for part in fault.path)) or "the arguments"
-            raise ArgumentsInvalid(f"{path}: expected {fault.wanted}; got {shorten(fault.got)}") from None
+            raise ArgumentsInvalid(lines([f"{path}: expected {fault.wanted}; got {shorten(fault.got)}"])) from None
         return Parsed(form, json.loads(json.dumps(form)))

@@ -1,0 +1,104 @@
+"""Plays one scenario and writes down what can be seen of it from outside: the record that the checker walks."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from maymust import Decision, MaymustError, PolicyError, RunState
+from tests.attack.adversary import Adversary, Reply
+from tests.attack.build import World, build_agent
+
+PERMIT_FIELDS = ("allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
+MOST_PAUSES = 40
+
+
+@dataclass
+class Record:
+    """What was seen of one run. Plain data.
+
+    end      the stop reason, or the name of the error class that ended the run
+    pauses   for each pause: the pending calls, the bodies started so far, and the decisions that followed
+    """
+
+    replies: list[Reply] = field(default_factory=list)
+    permits: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    questions: list[dict[str, Any]] = field(default_factory=list)
+    pauses: list[dict[str, Any]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    unmet: tuple[str, ...] = ()
+    answer: str | None = None
+    end: str = ""
+    said: str = ""
+    tasks_left: int = 0
+
+
+class Unbuilt(Exception):
+    """The scenario's policy is refused at construction."""
+
+
+async def play(scenario: dict[str, Any], rng: Random) -> Record:
+    """Run the scenario to its end, deciding about pending calls at random. Raises Unbuilt when the policy is refused."""
+    given = scenario["world"]
+    world = World(rng, given["fails"], given["yes"], given["same"])
+    model = Adversary(scenario, rng)
+    record = Record(replies=model.replies, bodies=world.bodies, questions=world.questions)
+    try:
+        agent = build_agent(scenario, world, model)
+    except PolicyError as refused:
+        raise Unbuilt(str(refused)) from refused
+    before = len(asyncio.all_tasks())
+    state: Any = None
+    try:
+        result = await agent.run("go", deps=world)
+        while result.stop_reason == "paused" and len(record.pauses) < MOST_PAUSES:
+            decisions = _decide(rng, world, result.pending)
+            record.pauses.append(
+                {
+                    "pending": [(call.call_id, call.tool, dict(call.arguments)) for call in result.pending],
+                    "bodies": len(world.bodies),
+                    "decisions": {call_id: decision.allow for call_id, decision in decisions.items()},
+                }
+            )
+            result = await agent.resume(RunState.from_json(result.state.to_json()), decisions, deps=world)
+        state, record.end = result.state, result.stop_reason
+        record.unmet, record.answer = tuple(result.unmet), result.answer
+    except MaymustError as error:
+        state, record.end, record.said = error.state, type(error).__name__, str(error)
+    record.tasks_left = len(asyncio.all_tasks()) - before
+    if state is not None:
+        _read(record, state)
+    return record
+
+
+def _decide(rng: Random, world: World, pending: Any) -> dict[str, Decision]:
+    calls = list(pending)
+    chosen = calls if rng.random() < 0.7 else rng.sample(calls, rng.randint(1, len(calls)))
+    return {call.call_id: Decision(allow=rng.random() < world.yes) for call in chosen}
+
+
+def _read(record: Record, state: Any) -> None:
+    for permit in state.permits:
+        record.permits.append({name: getattr(permit, name) for name in PERMIT_FIELDS})
+    for step in state.steps:
+        record.steps.append(
+            {
+                "tool": step.tool,
+                "outcome": str(step.outcome.value),
+                "arguments": step.arguments,
+                "output": step.output,
+                "call_id": step.call_id,
+                "text": step.text,
+            }
+        )
+    for message in state.messages:
+        calls = [(call.call_id, call.name, call.raw_arguments) for call in message.calls]
+        record.messages.append(
+            {"role": message.role, "text": message.text, "calls": calls, "call_id": message.call_id, "kind": message.kind}
+        )
+    record.counters = dict(state.counters.to_dict())

@@ -1,0 +1,257 @@
+"""What a declared policy says after given steps: sections 3.1 to 3.4 of the design once more, slowly.
+
+Written from the design for the checker, and it shares no code with the library: requirements are dicts of declared parameters,
+steps are pairs of a tool's name and an outcome's word. Where the library counts, this looks through the whole list every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FINAL = "final_answer"
+ABOVE_ALL = 10**9
+"""The priority of rules that are none of the policy's: guard, budget, ladder, tool_choice."""
+
+Steps = Sequence[tuple[str, str]]
+
+
+class NoPermit(Exception):
+    """There is no permit; `kind` is the name of the error class that says so."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass
+class Said:
+    """One rule as it was said."""
+
+    by: str
+    priority: int
+    target: str
+    allowed: bool = True
+    hidden: bool = False
+    forced: bool = False
+    prevents: bool = False
+    asks: bool = False
+    arguments: Mapping[str, Mapping[str, Any]] | None = None
+    lapses: bool = False
+
+
+@dataclass
+class Pass:
+    """The permit as plain data. `bounds` and `askers` are by tool, `owed` names the requirements that keep the run from stopping."""
+
+    allowed: tuple[str, ...]
+    denied: tuple[str, ...]
+    hidden: tuple[str, ...]
+    withheld: tuple[str, ...]
+    asks: tuple[str, ...]
+    forced: str | None
+    tool_choice: str
+    may_stop: bool
+    owed: tuple[str, ...]
+    bounds: dict[str, list[Mapping[str, Mapping[str, Any]]]]
+    askers: dict[str, list[str]]
+
+    def compared(self) -> dict[str, Any]:
+        """What a recorded permit has to be equal to."""
+        names = ("allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the rules are asked about.
+
+    steps       all that has happened before
+    present     the tools of the run now, in order
+    extras      rules above all requirements
+    relaxed     obligations of the policy are off
+    mode        "auto" or "none" when `tool_choice` says so
+    remembered  by requirement, then tool: a remembered yes or no
+    """
+
+    steps: Steps
+    present: tuple[str, ...]
+    extras: tuple[Said, ...] = ()
+    relaxed: bool = False
+    mode: str | None = None
+    remembered: Mapping[str, Mapping[str, bool]] | None = None
+
+
+def permit_after(policy: Sequence[Mapping[str, Any]], question: Question, *, text_agent: bool) -> Pass:
+    """The permit; raises NoPermit."""
+    said: list[Said] = []
+    for requirement in policy:
+        if requirement.get("enabled", True):
+            said += _SPEAKERS[requirement["kind"]](requirement, question)
+    present = {*question.present, FINAL}
+    for rule in said:
+        if rule.target not in present:
+            rule.allowed, rule.hidden, rule.forced, rule.asks, rule.arguments = True, False, False, False, None
+    if question.relaxed:
+        for rule in said:
+            rule.forced = rule.prevents = False
+    return _fold([*said, *question.extras], question, text_agent=text_agent)
+
+
+# --- 3.3 and its kin: what one requirement says ---
+def _conditional(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:
+    target = requirement["target"]
+    wanted = ("ok",) if requirement.get("only_success_invocations", True) else ("ok", "failed")
+    counting = [tool for tool, outcome in question.steps if outcome in wanted]
+    current = len(counting) + 1
+    times = counting.count(target)
+    last = counting[-1] if counting else None
+    passed = _checks_pass(requirement, question.steps, counting, times, last)
+    at_step = requirement.get("force_at_step") == current
+    if at_step and not passed and not question.relaxed and (target in question.present or target == FINAL):
+        raise NoPermit("ForceUnmetError")
+    forced = passed and (at_step or (last is not None and last in requirement.get("force_after", ())))
+    prevents = times < requirement.get("min_invocations", 0) or (forced and requirement.get("force_prevent_stop", True))
+    yield Said(requirement["name"], requirement["priority"], target, allowed=passed, forced=forced, prevents=prevents)
+
+
+def _checks_pass(requirement: Mapping[str, Any], steps: Steps, counting: list[str], times: int, last: str | None) -> bool:
+    if not requirement.get("consecutive_allowed", True) and last == requirement["target"]:
+        return False
+    if "max_invocations" in requirement and times >= requirement["max_invocations"]:
+        return False
+    if any(tool not in counting for tool in requirement.get("only_after", ())) or any(
+        tool in counting for tool in requirement.get("only_before", ())
+    ):
+        return False
+    return all(holds(check, steps) for check in requirement.get("custom_checks", ()))
+
+
+def holds(condition: Mapping[str, Any], steps: Steps) -> bool:
+    """Whether a condition on the successful steps holds."""
+    good = [tool for tool, outcome in steps if outcome == "ok"]
+    (word, value), *_ = condition.items()
+    if word == "always":
+        return bool(value)
+    if word == "seen":
+        return value in good
+    if word == "unseen":
+        return value not in good
+    if word == "last":
+        return bool(good) and good[-1] == value
+    tool, least = value
+    return good.count(tool) >= least
+
+
+def _custom(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:
+    for rule in requirement["rules"]:
+        if holds(rule["when"], question.steps):
+            switches = {key: value for key, value in rule.items() if key in ("allowed", "hidden", "forced", "arguments")}
+            yield Said(
+                requirement["name"],
+                requirement["priority"],
+                rule["target"],
+                prevents=rule.get("prevent_stop", False),
+                asks=rule.get("ask", False),
+                **switches,
+            )
+
+
+def _ask(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:
+    chosen = (question.remembered or {}).get(requirement["name"], {})
+    for tool in question.present:
+        if (requirement["include"] is not None and tool not in requirement["include"]) or tool in requirement.get("exclude", ()):
+            continue
+        if tool not in chosen:
+            yield Said(requirement["name"], requirement["priority"], tool, asks=True)
+        elif not chosen[tool]:
+            hidden = requirement.get("hide_disallowed", False)
+            yield Said(requirement["name"], requirement["priority"], tool, allowed=False, hidden=hidden, lapses=True)
+
+
+_SPEAKERS: dict[str, Callable[[Mapping[str, Any], Question], Iterable[Said]]] = {
+    "conditional": _conditional,
+    "custom": _custom,
+    "ask": _ask,
+}
+
+
+# --- 3.4: the fold ---
+def _fold(said: list[Said], question: Question, *, text_agent: bool) -> Pass:
+    tools = [*question.present, FINAL]
+    closed, hidden, candidates, lapsed = set[str](), set[str](), dict[str, int](), set[str]()
+    for tool in tools:
+        about = [rule for rule in said if rule.target == tool]
+        closers = _closers(about)
+        if any(rule.hidden for rule in about):
+            hidden.add(tool)
+        if closers:
+            closed.add(tool)
+        forcers = [rule for rule in about if rule.forced]
+        if not forcers:
+            continue
+        if not closers:
+            candidates[tool] = max(rule.priority for rule in about)
+        elif any(rule.lapses for rule in closers):
+            lapsed.add(tool)
+        elif any(one.by != other.by for one in forcers for other in closers):
+            raise NoPermit("ConflictError")
+    forced = min(candidates, key=lambda tool: (-candidates[tool], tools.index(tool))) if candidates else None
+    owing = [rule for rule in said if rule.prevents and rule.target not in lapsed]
+    return _whole_set(said, tools, closed, hidden, forced, owing, question, text_agent=text_agent)
+
+
+def _closers(about: list[Said]) -> list[Said]:
+    closers = [rule for rule in about if not rule.allowed or rule.hidden]
+    bounding = [rule for rule in about if rule.arguments]
+    for parameter in {name for rule in bounding for name in rule.arguments or {}}:
+        there = [rule for rule in bounding if parameter in (rule.arguments or {})]
+        fragments = [(rule.arguments or {})[parameter] for rule in there]
+        least = max((fragment["minimum"] for fragment in fragments if "minimum" in fragment), default=None)
+        most = min((fragment["maximum"] for fragment in fragments if "maximum" in fragment), default=None)
+        if least is not None and most is not None and least > most:
+            closers += there
+    return closers
+
+
+def _whole_set(
+    said: list[Said],
+    tools: list[str],
+    closed: set[str],
+    hidden: set[str],
+    forced: str | None,
+    owing: list[Said],
+    question: Question,
+    *,
+    text_agent: bool,
+) -> Pass:
+    allowed = [tool for tool in tools if tool not in closed]
+    withheld: list[str] = []
+    if forced is not None:
+        withheld = [tool for tool in allowed if tool not in (forced, FINAL)]
+        allowed = [tool for tool in allowed if tool in (forced, FINAL)]
+    if owing and forced != FINAL and FINAL in allowed:
+        allowed.remove(FINAL)
+    if not allowed:
+        raise NoPermit("DeadEndError")
+    may_stop = FINAL in allowed
+    choice = forced or (allowed[0] if len(allowed) == 1 else "required")
+    if choice == "required" and may_stop and (text_agent or question.mode == "auto"):
+        choice = "auto"
+    if question.mode == "none":
+        choice = "none"
+    asking = {tool: [rule.by for rule in said if rule.target == tool and rule.asks] for tool in allowed}
+    return Pass(
+        allowed=tuple(allowed),
+        denied=tuple(tool for tool in tools if tool not in allowed and tool not in hidden and tool not in withheld),
+        hidden=tuple(tool for tool in tools if tool in hidden),
+        withheld=tuple(withheld),
+        asks=tuple(tool for tool in allowed if asking[tool]),
+        forced=forced,
+        tool_choice=choice,
+        may_stop=may_stop,
+        owed=tuple(dict.fromkeys(rule.by for rule in owing)),
+        bounds={tool: [rule.arguments for rule in said if rule.target == tool and rule.arguments] for tool in tools},
+        askers={tool: names for tool, names in asking.items() if names},
+    )

@@ -53,7 +53,8 @@ class Tally:
         """One paragraph."""
         rate = self.runs / self.seconds if self.seconds else 0
         lines = [
-            f"{self.runs} runs in {self.seconds:.1f} s ({rate:.0f} a second), {self.turns} turns, {self.bodies} bodies, {self.unbuilt} policies refused",
+            f"{self.runs} runs in {self.seconds:.1f} s ({rate:.0f} a second)",
+            f"{self.turns} turns, {self.bodies} bodies, {self.unbuilt} policies refused at construction",
             "ends: " + ", ".join(f"{end} {count}" for end, count in self.ends.most_common()),
         ]
         for seed, problems in sorted(self.failures.items())[:5]:

@@ -63,7 +63,20 @@ class FinalAnswer(Generic[T]):
             return value, value
         # By the names of fields and without computed ones, so that `load` takes it back.
         output = self._adapter.dump_python(value, mode="json", round_trip=True, warnings=False)
-        return json_text(output), output
+        return self.text_of(output), output
+
+    def text_of(self, output: Any) -> str:
+        """The answer as text, from the output as JSON."""
+        return str(output) if self._plain else json_text(output)
+
+    def arguments_from_text(self, text: str) -> dict[str, Any] | None:
+        """The arguments of `final_answer` that say what `text` says; None when the text is no answer of the type."""
+        if self.from_text(text) is None:
+            return None
+        if self._plain:
+            return {"answer": text}
+        value = json.loads(text)
+        return dict(value) if self._has_fields else {"answer": value}
 
     def load(self, output: Any) -> T:
         """The `output_type`'s value from the JSON that `parse` gave."""
@@ -88,6 +101,7 @@ class _Fields:
     def __init__(self, adapter: Any, schema: dict[str, Any]) -> None:
         self._adapter = adapter
         self.schema = _resolved(schema)
+        self.secrets: frozenset[str] = frozenset()
 
     def parse(self, arguments: Mapping[str, Any]) -> Parsed:
         value, form, faults = check(self._adapter, "", dict(arguments))

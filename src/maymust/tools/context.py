@@ -83,7 +83,7 @@ class FunctionInvocationContext:
 
     @property
     def tools(self) -> tuple[Any, ...]:
-        """The tools of the run as they are after this call's own changes. Read only."""
+        """The tools of the run, as the model was offered them this turn. Read only."""
         return tuple(self._run.tools)
 
     def add_tools(self, *tools: Any) -> None:

@@ -1,0 +1,157 @@
+"""The loop's actions, which drivers perform, and the events that come back. Plain data, both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from maymust.agent.call_record import CallRecord, PendingCall
+from maymust.agent.state import StopReason
+from maymust.core.rule import Rule
+from maymust.core.step import Outcome
+from maymust.models.chat_model import ModelReply, ModelRequest
+from maymust.models.message import Message
+from maymust.tools.function_tool import Tool
+
+
+# --- actions ---
+@dataclass(frozen=True, slots=True)
+class EvaluateRules:
+    """Ask these custom requirements what they say, and report `RulesGiven`."""
+
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Ask the model, and report `ModelReplied`."""
+
+    request: ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """These calls ought to be under way now; report `ToolStarted`, `CallPending` and `ToolFinished` for each."""
+
+    calls: tuple[CallRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Nothing can go on before a person has decided about one of these calls; report `Decided`."""
+
+    calls: tuple[PendingCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The run has ended."""
+
+    stop_reason: StopReason
+
+
+Action = EvaluateRules | CallModel | RunTools | Ask | Finish
+
+
+# --- events ---
+@dataclass(frozen=True, slots=True)
+class RulesGiven:
+    """What the custom requirements said. `memories` are their memories afterwards, `now` the clock they saw."""
+
+    rules: Mapping[str, tuple[Rule, ...]]
+    memories: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    now: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """The model's reply. `seconds` is the running time of the run so far."""
+
+    reply: ModelReply
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """The body of this call is about to run with these arguments (JSON)."""
+
+    call_id: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A call has its outcome.
+
+    arguments       as JSON, as they were judged last; None when there was no JSON object
+    output, text    the return value as JSON, and what the model reads
+    added, removed  tools that the call added and names that it removed; they count when the outcome is ok
+    """
+
+    call_id: str
+    outcome: Outcome
+    text: str
+    output: Any = None
+    arguments: dict[str, Any] | None = None
+    added: tuple[Tool, ...] = ()
+    removed: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallPending:
+    """A person has to be asked about this call by these requirements."""
+
+    call_id: str
+    arguments: dict[str, Any]
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A question about a call is answered.
+
+    `requirement` is None when a person decided about everything the call is pending for.
+    `arguments` are those the answer holds for; None stands for the recorded ones.
+    """
+
+    call_id: str
+    allow: bool
+    reason: str | None = None
+    by: str | None = None
+    remember: bool = False
+    requirement: str | None = None
+    arguments: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsChanged:
+    """Tools came or went by themselves (a server's list changed); seen from the next turn on."""
+
+    added: tuple[Tool, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSent:
+    """Somebody said something to a run that is under way; the model reads it in the next turn."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The run is over before its end. `error` is None for a cancellation, else what broke it."""
+
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A run that had stopped goes on, perhaps with another budget."""
+
+    budget: Mapping[str, Any] | None = None
+
+
+Event = RulesGiven | ModelReplied | ToolStarted | ToolFinished | CallPending | Decided | ToolsChanged | MessageSent | Cancelled | Resumed

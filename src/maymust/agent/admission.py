@@ -1,0 +1,198 @@
+"""The second gate: which calls of a batch may run, decided as if they ran one after another (design 3.5).
+
+A call that was offered and is still allowed after the calls before it is admitted. While calls before it are under way it is
+admitted only if it is allowed whatever becomes of them; otherwise it waits. Refusals and their reasons are decided here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from maymust.agent.call_record import CallRecord
+from maymust.agent.planning import permit_at, plan_of, run_view
+from maymust.agent.state import RunState
+from maymust.core.bounds import Bounds
+from maymust.core.history import History
+from maymust.core.permit import Permit
+from maymust.core.refusal import refusal
+from maymust.core.requirement import BoundRequirement
+from maymust.core.step import Outcome, Step
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.errors import PermitError
+
+INVOCATIONS = (Outcome.OK, Outcome.FAILED)
+
+
+def admit_waiting(state: RunState) -> None:
+    """Decide every waiting call that can be decided now; note in `state.stale` whose rules are needed for the others."""
+    state.stale = ()
+    for index, record in enumerate(state.calls):
+        if record.status != "waiting":
+            continue
+        decided = _judge_final(state, index) if record.name == FINAL_ANSWER else _judge(state, index)
+        if decided is None:
+            continue
+        calls = list(state.calls)
+        calls[index] = decided
+        state.calls = tuple(calls)
+
+
+def call_permit(state: RunState, call_id: str) -> Permit:
+    """The permit a call of the batch is judged by: the one after the calls before it. Raises PermitError."""
+    index = next(i for i, record in enumerate(state.calls) if record.call_id == call_id)
+    history, _ = _before(state, index)
+    return _permit(state, history)
+
+
+def _permit(state: RunState, history: History) -> Permit:
+    turn = state.turns[-1]
+    if history is turn.permit.history and not turn.relaxed and turn.measure is None and not turn.grace:
+        return turn.permit
+    return permit_at(state, history, relaxed=turn.relaxed)
+
+
+def _before(state: RunState, index: int) -> tuple[History, list[tuple[str, Outcome | None]]]:
+    """The history before a call, without the calls that are still open, and the unrecorded calls before it with their outcomes.
+
+    A final answer is decided after its siblings, so it is before none of them; everything else is before it.
+    """
+    final = state.calls[index].name == FINAL_ANSWER
+    tail: list[tuple[str, Outcome | None]] = []
+    finished: list[Step] = []
+    for place, record in enumerate(state.calls):
+        if place < state.recorded or place == index or (record.name == FINAL_ANSWER and not (final and place < index)):
+            continue
+        if place > index and not final:
+            break
+        if record.outcome is not None:
+            finished.append(step_of(record))
+            tail.append((record.name, record.outcome))
+        else:
+            tail.append((record.name, Outcome.REFUSED if record.refusal is not None else None))
+    if not finished:
+        return state.history, tail
+    # Rare: a call is judged while finished ones wait behind an open one for their place in the record.
+    return History((*state.history, *finished)), tail
+
+
+def step_of(record: CallRecord) -> Step:
+    """The step of a call that is done."""
+    assert record.outcome is not None
+    return Step(record.name, record.outcome, arguments=record.arguments, output=record.output, call_id=record.call_id, text=record.text)
+
+
+def _judge(state: RunState, index: int) -> CallRecord | None:
+    record, offer = state.calls[index], state.turns[-1].permit
+    if record.name not in offer.allowed:
+        return _refuse(state, record, offer)
+    if state.broken is not None:
+        return replace(record, status="admitted", refusal=f"not now: {state.broken}")
+    history, tail = _before(state, index)
+    still_open = [name for name, outcome in tail if outcome is None]
+    steps = _judge_steps(state, record, history, tail)
+    if steps is not record:
+        return steps
+    if not _rules_are_fresh(state, history, still_open):
+        return None
+    plan = plan_of(state)
+    if still_open:
+        bounds = Bounds(state.history, tail)
+        sure = plan.policy.surely_admits(record.name, bounds, run=run_view(state), memories=state.memories, present=state.tools)
+        return replace(record, status="admitted") if sure else None
+    try:
+        permit = _permit(state, history)
+    except PermitError as fault:
+        state.broken = str(fault)
+        return replace(record, status="admitted", refusal=f"not now: {fault}")
+    return replace(record, status="admitted") if record.name in permit.allowed else _refuse(state, record, permit)
+
+
+def _judge_steps(state: RunState, record: CallRecord, history: History, tail: list[tuple[str, Outcome | None]]) -> CallRecord | None:
+    """The record itself when the step budget lets it pass, a refused one when it is spent, None when that is still open."""
+    limit = state.budget.steps
+    if limit is None:
+        return record
+    least = history.total(failures=True) - state.carried_invocations
+    greatest = least + sum(1 for _, outcome in tail if outcome is None)
+    if greatest < limit:
+        return record
+    if least >= limit:
+        return replace(record, status="admitted", refusal=f"not now: the budget of {limit} steps is spent")
+    return None
+
+
+def _judge_final(state: RunState, index: int) -> CallRecord | None:
+    record, offer = state.calls[index], state.turns[-1].permit
+    if FINAL_ANSWER not in offer.allowed or plan_of(state).answers_in_text:
+        return _refuse(state, record, offer)
+    siblings = [other for place, other in enumerate(state.calls) if other.name != FINAL_ANSWER or place < index]
+    if any(other.status != "done" for other in siblings):
+        return None
+    if any(other.name == FINAL_ANSWER and other.outcome is Outcome.OK for other in siblings):
+        return replace(record, status="admitted", refusal="not now: the answer was already given in this turn; the first one counts")
+    failed = [other for other in siblings if other.name != FINAL_ANSWER and other.outcome is not Outcome.OK]
+    if failed:
+        said = ", ".join(
+            f"{other.name} was {other.outcome}" if other.outcome is not Outcome.FAILED else f"{other.name} failed" for other in failed
+        )
+        return replace(
+            record, status="admitted", refusal=f"not now: an answer counts only when the calls beside it succeed, and {said}; answer again"
+        )
+    history, _ = _before(state, index)
+    if not _rules_are_fresh(state, history, []):
+        return None
+    try:
+        permit = _permit(state, history)
+    except PermitError as fault:
+        return replace(record, status="admitted", refusal=f"not now: {fault}")
+    if FINAL_ANSWER not in permit.allowed:
+        return _refuse(state, record, permit)
+    state.unmet = owed(state, history)
+    return replace(record, status="admitted")
+
+
+def owed(state: RunState, history: History) -> tuple[str, ...]:
+    """Names of the requirements whose obligations are still open after `history`."""
+    try:
+        return permit_at(state, history).owed
+    except PermitError as fault:
+        permit = getattr(fault, "permit", None)
+        return permit.owed if permit is not None else state.turns[-1].permit.owed if len(state.turns) else ()
+
+
+def _refuse(state: RunState, record: CallRecord, permit: Permit) -> CallRecord:
+    shown = tuple(name for name in permit.allowed if name != FINAL_ANSWER or not plan_of(state).answers_in_text)
+    return replace(record, status="admitted", refusal=refusal(permit, record.name, shown))
+
+
+def _rules_are_fresh(state: RunState, history: History, still_open: list[str]) -> bool:
+    """Whether the custom requirements have spoken about this history. If they can be asked now, `state.stale` says which."""
+    opaque = plan_of(state).policy.opaque
+    if not opaque:
+        return True
+    waits = any(_depends(requirement) is None or set(_depends(requirement) or ()) & set(still_open) for requirement in opaque)
+    if still_open and waits:
+        return False
+    stale = stale_requirements(state, history)
+    if stale:
+        state.stale, state.stale_history = stale, history
+    return not stale
+
+
+def stale_requirements(state: RunState, history: History) -> tuple[str, ...]:
+    """The custom requirements that have to be asked (again) about `history`."""
+    stale = []
+    for requirement in plan_of(state).policy.opaque:
+        given = state.given.get(requirement.name)
+        if given is None:
+            stale.append(requirement.name)
+        elif given.at != len(history):
+            depends, newer = _depends(requirement), history[min(given.at, len(history)) :]
+            if depends is None or any(step.tool in depends for step in newer):
+                stale.append(requirement.name)
+    return tuple(stale)
+
+
+def _depends(requirement: BoundRequirement) -> frozenset[str] | None:
+    depends = getattr(requirement, "depends_on", None)
+    return None if depends is None else frozenset(depends)

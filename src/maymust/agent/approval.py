@@ -1,0 +1,73 @@
+"""Asking a person about a call: whose question applies, what the answer means, and asking in a terminal (design 3.10)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from maymust.agent.call_record import PendingCall
+from maymust.core.permit import Permit
+from maymust.errors import RunError
+from maymust.requirements.permission import Decision
+from maymust.tools.json_schema import fragment_check
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the requirements that ask about this call with these arguments, in policy order."""
+    names: list[str] = []
+    for name, question in permit.questions(tool):
+        if name not in names and (isinstance(question, bool) or _matches(question, arguments)):
+            names.append(name)
+    return tuple(names)
+
+
+def _matches(fragments: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:
+    # A parameter that is not there cannot be shown to be harmless, so it is asked about.
+    return all(param not in arguments or fragment_check(fragment)(arguments[param]) is None for param, fragment in fragments.items())
+
+
+def as_decision(answer: Any, *, tool: str, requirement: str) -> Decision:
+    """A handler's answer as a decision. Raises RunError for anything but a bool or a `Decision`."""
+    if isinstance(answer, Decision):
+        if not isinstance(answer.allow, bool):
+            raise RunError(f"the decision about {tool} has allow={answer.allow!r}; it must be True or False, so the call stays closed")
+        return answer
+    if isinstance(answer, bool):
+        return Decision(answer)
+    raise RunError(
+        f"the handler of {requirement} answered {answer!r} about {tool}; it must give True, False or a Decision, so the call stays closed"
+    )
+
+
+async def ask_handler(handler: Any, call: PendingCall, requirement: str) -> Decision:
+    """Put one question to a handler, sync or async. Raises what it raises."""
+    answer = handler(call)
+    if inspect.isawaitable(answer):
+        answer = await answer
+    return as_decision(answer, tool=call.tool, requirement=requirement)
+
+
+async def ask_in_terminal(call: PendingCall) -> Decision:
+    """A handler that asks in the terminal, `y` or `n`; a text after `n` is the reason. No terminal, no permission.
+
+    Raises RunError when standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise RunError(
+            f"{call.tool} needs a person's yes, and standard input is no terminal; pass a handler, or leave it out to pause the run"
+        )
+    shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", json.dumps(call.arguments, ensure_ascii=False))
+    while True:
+        answer = (await asyncio.to_thread(input, f"Allow {call.tool}({shown})? [y/n, a reason may follow n] ")).strip()
+        word, _, reason = answer.partition(" ")
+        if word.lower() in ("y", "yes"):
+            return Decision(True)
+        if word.lower() in ("n", "no"):
+            return Decision(False, reason.strip() or None)

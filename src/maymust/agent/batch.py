@@ -1,0 +1,200 @@
+"""A turn from the model's reply to its end: the batch is opened, recorded in the model's order, and closed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from maymust.agent import loop_guard
+from maymust.agent.admission import admit_waiting, owed, step_of
+from maymust.agent.call_record import CallRecord
+from maymust.agent.ending import end_run
+from maymust.agent.exposure import apply_changes
+from maymust.agent.ladder import NUDGE, nudge_text
+from maymust.agent.planning import plan_of
+from maymust.agent.prompt import note_request
+from maymust.agent.state import RunState, StopReason, Turn
+from maymust.core.step import Outcome
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.models.chat_model import ModelReply
+from maymust.models.message import Message, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+log = logging.getLogger(__name__)
+
+
+def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
+    """Record the reply as a turn, and its calls as the batch to admit."""
+    coming = state.coming
+    assert coming is not None
+    assert coming.permit is not None
+    number = len(state.turns) + 1
+    calls = tuple(_with_own_ids(reply.calls, number, {record.call_id for record in state.calls}))
+    turn = Turn(
+        number,
+        coming.permit,
+        reply.text,
+        tuple(call.call_id for call in calls),
+        len(state.history) - state.carried,
+        reply.usage,
+        coming.relaxed,
+        coming.grace,
+        coming.measure.kind if coming.measure else None,
+        reply.enforced_by,
+    )
+    note_request(state)
+    state.turns = state.turns.add(turn)
+    state.usage += reply.usage
+    state.seconds = max(state.seconds, seconds)
+    counters = state.counters
+    if coming.relaxed or coming.measure is not None:
+        counters = replace(
+            counters, relaxations=counters.relaxations + coming.relaxed, reissues=counters.reissues + (coming.measure is not None)
+        )
+        state.counters = counters
+    state.coming = state.measure = None
+    if calls or reply.text.strip():
+        state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
+    state.recorded, state.broken = 0, None
+    if calls:
+        state.calls = tuple(CallRecord(call.call_id, call.name, call.raw_arguments) for call in calls)
+        state.phase = "batch"
+    else:
+        _text_reply(state, turn, reply.text)
+
+
+def _with_own_ids(calls: Iterable[ToolCall], turn: int, taken: set[str]) -> Iterable[ToolCall]:
+    """The calls, with missing and repeated ids replaced by our own."""
+    for place, call in enumerate(calls, 1):
+        if not call.call_id or call.call_id in taken:
+            call = ToolCall(f"turn{turn}_call{place}", call.name, call.raw_arguments)
+        taken.add(call.call_id)
+        yield call
+
+
+def _text_reply(state: RunState, turn: Turn, text: str) -> None:
+    final = plan_of(state).final
+    arguments = final.arguments_from_text(text) if text.strip() and turn.permit.may_stop else None
+    if arguments is None:
+        wrong_form = bool(text.strip()) and turn.permit.may_stop
+        bad_reply(
+            state, empty=not text.strip(), objection="it is not in the form that was asked for; call final_answer" if wrong_form else None
+        )
+        return
+    raw = json.dumps(arguments, ensure_ascii=False)
+    state.unmet = owed(state, state.history)
+    state.calls = (CallRecord(f"answer{turn.number}", FINAL_ANSWER, raw, status="admitted", text_answer=True),)
+    state.phase = "batch"
+
+
+def bad_reply(state: RunState, *, empty: bool, objection: str | None = None) -> None:
+    """Climb one rung of the ladder."""
+    turn = state.turns[-1]
+    state.phase, state.calls = "plan", ()
+    if turn.relaxed:
+        end_run(state, "stalled")
+        return
+    state.bad_replies += 1
+    log.warning("run %s, turn %d: no usable reply (%d running)", state.run_id, turn.number, state.bad_replies)
+    if state.bad_replies == NUDGE or objection is not None:
+        state.messages = state.messages.add(Message("user", nudge_text(turn.permit, empty=empty, objection=objection), kind="nudge"))
+        state.counters = replace(state.counters, nudges=state.counters.nudges + 1)
+
+
+def advance(state: RunState) -> bool:
+    """Admit what can be admitted, record what is done; True when the batch is closed."""
+    while True:
+        before = state.recorded
+        if any(record.status == "waiting" for record in state.calls):
+            admit_waiting(state)
+        _record_prefix(state)
+        if state.recorded == before:
+            break
+    if state.recorded < len(state.calls):
+        return False
+    _close_turn(state)
+    return True
+
+
+def _record_prefix(state: RunState) -> None:
+    while state.recorded < len(state.calls) and state.calls[state.recorded].status == "done":
+        record = state.calls[state.recorded]
+        state.recorded += 1
+        if record.text_answer:
+            continue
+        state.history = state.history.add(step_of(record))
+        state.messages = state.messages.add(Message("tool", record.text, call_id=record.call_id))
+        if record.outcome is Outcome.REFUSED:
+            state.counters = replace(state.counters, refusals=state.counters.refusals + 1)
+        elif record.outcome is Outcome.OK and state.choice is not None and not state.released:
+            wanted = state.choice.function
+            if record.name == wanted or (wanted is None and record.name != FINAL_ANSWER):
+                state.released, state.standing = True, None
+
+
+def _close_turn(state: RunState) -> None:
+    turn, calls = state.turns[-1], state.calls
+    if calls[0].text_answer:
+        _close_text(state, calls[0])
+        return
+    answer = next((record for record in calls if record.name == FINAL_ANSWER and record.outcome is Outcome.OK), None)
+    if answer is not None:
+        _take_answer(state, answer, "final_answer")
+        return
+    outcomes = {record.outcome for record in calls}
+    if Outcome.OK in outcomes:
+        state.failing_turns = 0
+    elif Outcome.FAILED in outcomes:
+        state.failing_turns += 1
+    if any(record.ran or record.outcome is Outcome.OK for record in calls):
+        state.bad_replies = 0
+    guard = plan_of(state).guard
+    if guard is not None:
+        exempt = (
+            frozenset(tool.name for tool in state.tools if tool.repeatable) if any(tool.repeatable for tool in state.tools) else frozenset()
+        )
+        steps = [step_of(record) for record in calls]
+        state.guard, state.measure = loop_guard.look(guard, state.guard, steps, exempt)
+        if state.measure is not None:
+            log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)
+    state.calls, state.recorded, state.phase = (), 0, "plan"
+    apply_changes(state)
+    if turn.relaxed:
+        end_run(state, "stalled")
+
+
+def _close_text(state: RunState, record: CallRecord) -> None:
+    if record.outcome is not Outcome.OK:
+        bad_reply(state, empty=False, objection=record.text)
+        return
+    _take_answer(state, record, "text_answer")
+    expected = plan_of(state).answers_in_text or (state.choice is not None and state.choice.text_is_expected)
+    if not expected:
+        state.counters = replace(state.counters, coercions=state.counters.coercions + 1)
+        log.warning("run %s: a text was taken for the answer where a call of final_answer was expected", state.run_id)
+
+
+def _take_answer(state: RunState, record: CallRecord, reason: StopReason) -> None:
+    state.answer, state.output = plan_of(state).final.text_of(record.output), record.output
+    end_run(state, reason)
+
+
+def close_all(state: RunState, why: str) -> None:
+    """Give every call that is still open its one result, and record them."""
+    calls = []
+    for record in state.calls:
+        if record.status != "done":
+            if record.started:
+                text = f"{why} while this call ran; it may still have taken effect"
+                record = replace(record, status="done", outcome=Outcome.FAILED, text=text)
+            else:
+                record = replace(record, status="done", outcome=Outcome.REFUSED, text=record.refusal or f"{why} before this call ran")
+        calls.append(record)
+    state.calls = tuple(calls)
+    _record_prefix(state)
+    apply_changes(state)
+    state.calls, state.recorded = (), 0

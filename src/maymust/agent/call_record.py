@@ -1,0 +1,99 @@
+"""A call of the batch in flight, from the model's reply to its one result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from maymust.core.step import Outcome
+
+CallStatus = Literal["waiting", "admitted", "pending", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One requirement's question about a call, answered.
+
+    It holds for `arguments` only; for others the person is asked again.
+    """
+
+    requirement: str
+    allow: bool
+    arguments: Mapping[str, Any]
+    reason: str | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call of the current batch.
+
+    status       waiting (its admission depends on a sibling), admitted (decided: to be run, or refused with `refusal`),
+                 pending (a person is asked), done (it has its result)
+    refusal      why it is not admitted, in words for the model; None when it may run
+    started      its body was started
+    arguments    the arguments that were judged, as JSON; None while there are none
+    questions    names of the requirements whose question waits for a person
+    text_answer  not a call of the model's, but a text that stands for the final answer; it leaves no step
+    """
+
+    call_id: str
+    name: str
+    raw_arguments: str
+    status: CallStatus = "waiting"
+    refusal: str | None = None
+    started: bool = False
+    ran: bool = False
+    arguments: dict[str, Any] | None = None
+    questions: tuple[str, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    outcome: Outcome | None = None
+    output: Any = None
+    text: str = ""
+    text_answer: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {
+            "call_id": self.call_id,
+            "name": self.name,
+            "raw_arguments": self.raw_arguments,
+            "status": self.status,
+            "refusal": self.refusal,
+            "started": self.started,
+            "ran": self.ran,
+            "arguments": self.arguments,
+            "questions": list(self.questions),
+            "approvals": [
+                {"requirement": a.requirement, "allow": a.allow, "arguments": dict(a.arguments), "reason": a.reason, "by": a.by}
+                for a in self.approvals
+            ],
+            "outcome": self.outcome.value if self.outcome else None,
+            "output": self.output,
+            "text": self.text,
+            "text_answer": self.text_answer,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CallRecord:
+        """The record whose `to_dict` gave `data`."""
+        fields = dict(data)
+        fields["questions"] = tuple(fields["questions"])
+        fields["approvals"] = tuple(Approval(**approval) for approval in fields["approvals"])
+        fields["outcome"] = Outcome(fields["outcome"]) if fields["outcome"] else None
+        return cls(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A call that waits for a person: a copy to show; changing it changes nothing.
+
+    `requirements` are the names of those that ask; `reasons` what they give as a reason.
+    """
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    requirements: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()

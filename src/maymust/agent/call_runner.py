@@ -1,0 +1,344 @@
+"""One call from its admission to its result: middleware, gate and schema, person, body (design 3.8)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maymust.agent import events
+from maymust.agent.actions import CallPending, Decided, ToolFinished, ToolStarted
+from maymust.agent.admission import call_permit
+from maymust.agent.approval import ask_handler, questions_about
+from maymust.agent.body import BodyTimeout, run_body
+from maymust.agent.call_record import Approval, CallRecord, PendingCall
+from maymust.agent.middleware import Onion
+from maymust.agent.session import Session
+from maymust.core.permit import Permit
+from maymust.core.step import Outcome
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.errors import RunError, ToolError
+from maymust.tools.arguments import ArgumentsInvalid, Parsed
+from maymust.tools.context import FunctionInvocationContext
+from maymust.tools.function_tool import Tool
+from maymust.tools.json_schema import fragment_check
+from maymust.tools.output import OutputInvalid, render_output
+
+log = logging.getLogger(__name__)
+ERROR_LENGTH = 2_000
+
+
+class CallFailed(ToolError):
+    """A call failed without an exception of its own: invalid arguments, a timeout, a return value without a JSON form."""
+
+
+class Paused(BaseException):
+    """Unwinds the middleware of a call that a person has to be asked about. Not an error, so it passes `except Exception`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a call came out."""
+
+    outcome: Outcome
+    text: str
+    output: Any = None
+    arguments: dict[str, Any] | None = None
+    fault: BaseException | None = None
+
+
+class CallRunner:
+    """Takes one call through its stations and reports its events to the session."""
+
+    def __init__(self, session: Session, record: CallRecord, gate: QuestionOrder) -> None:
+        self._session, self._record, self._gate = session, record, gate
+        arguments, self._fault = read_arguments(record.raw_arguments)
+        tool = (
+            session.plan.final.tool
+            if record.name == FINAL_ANSWER
+            else next((one for one in session.state.tools if one.name == record.name), None)
+        )
+        self._tool: Tool | None = tool
+        self._context = FunctionInvocationContext(
+            name=record.name,
+            function=tool,
+            call_id=record.call_id,
+            arguments=arguments,
+            raw_arguments=record.raw_arguments,
+            idempotency_key=f"{session.state.run_id}/{len(session.state.turns)}/{record.call_id}",
+            run=session,
+        )
+        self._first_arguments = arguments
+        self._done: Done | None = None
+        self._shown: Any = None
+
+    async def run(self) -> None:
+        """Bring the call to its result, or leave it pending. Raises what stops the run."""
+        try:
+            await self._through()
+        except Paused:
+            return
+        finally:
+            self._gate.passed(self._record.call_id)
+
+    async def _through(self) -> None:
+        if not self._session.middleware:
+            try:
+                await self._core()
+            except ToolError:
+                if self._done is None:
+                    raise
+            except Exception as fault:
+                if self._done is None or self._done.fault is not fault:
+                    self._finish(self._done or Done(Outcome.REFUSED, "the call was stopped by an error of the run"))
+                    raise
+            self._finish(self._done)
+            return
+        onion = Onion(self._session.middleware, self._context, self._core)
+        try:
+            await onion.enter()
+        except ToolError as fault:
+            if self._done is None:
+                self._done = Done(Outcome.FAILED, _shorten(str(fault)), arguments=self._first_arguments)
+            elif fault is not self._done.fault:
+                # What ran has run: the step keeps its outcome, and the model reads what the middleware has to say.
+                self._context.result = str(fault)
+        except Exception as fault:
+            if self._done is None or self._done.fault is not fault:
+                self._finish(
+                    self._done or Done(Outcome.REFUSED, "the call was stopped by an error of the run", arguments=self._first_arguments)
+                )
+                raise
+        self._finish(self._with_middleware(onion))
+
+    def _with_middleware(self, onion: Onion) -> Done:
+        """The outcome, with what middleware put in the result."""
+        context, done = self._context, self._done
+        if done is not None:
+            if context.result is not self._shown:
+                return replace(done, text=_text_of(context.result))
+            return done
+        verdict = context._verdict
+        if self._record.refusal is not None and verdict is not None:
+            return Done(Outcome.REFUSED, _text_of(context.result), arguments=context.arguments)
+        if verdict == "answered":
+            return self._answered(context.result)
+        if verdict == "refused":
+            return Done(Outcome.REFUSED, _text_of(context.result), arguments=context.arguments)
+        text = self._record.refusal or f"the middleware {onion.stopped_at!r} neither passed the call on nor answered it, so it was not run"
+        return Done(Outcome.REFUSED, text, arguments=context.arguments)
+
+    def _answered(self, value: Any) -> Done:
+        if self._record.name == FINAL_ANSWER:
+            try:
+                text, output = self._session.plan.final.parse(value if isinstance(value, dict) else {"answer": value})
+            except ArgumentsInvalid as fault:
+                return Done(Outcome.FAILED, str(fault), arguments=self._context.arguments)
+            return Done(Outcome.OK, text, output, self._context.arguments)
+        output, text = render_output(value)
+        return Done(Outcome.OK, text, output, self._context.arguments)
+
+    async def _core(self) -> None:
+        """Gate, schema, person, body. A failed outcome raises, so that middleware sees it as the exception out of `call_next()`."""
+        self._done = None
+        done = await self._outcome()
+        self._done = done
+        self._context._result = self._shown = done.text
+        if done.fault is not None:
+            raise done.fault
+
+    async def _outcome(self) -> Done:
+        record, context = self._record, self._context
+        if record.refusal is not None or self._tool is None:
+            return Done(Outcome.REFUSED, record.refusal or f"there is no tool called {record.name!r}", arguments=context.arguments)
+        if context.arguments is None or not isinstance(context.arguments, dict):
+            text = self._fault or "the arguments must be one JSON object"
+            return Done(Outcome.FAILED, text, fault=CallFailed(text))
+        try:
+            parsed = self._tool.parse(context.arguments)
+        except ArgumentsInvalid as fault:
+            return Done(Outcome.FAILED, str(fault), arguments=dict(context.arguments), fault=fault)
+        if record.name == FINAL_ANSWER:
+            _, output = self._session.plan.final.parse(context.arguments)
+            return Done(Outcome.OK, "The answer is accepted.", output, parsed.json)
+        permit = call_permit(self._session.state, record.call_id)
+        outside = outside_of(permit, record.name, parsed.json)
+        if outside is not None:
+            return Done(Outcome.REFUSED, f"not with these arguments: {outside}", arguments=parsed.json)
+        refused = await self._ask(permit, parsed)
+        if refused is not None:
+            return refused
+        return await self._body(self._tool, parsed)
+
+    async def _ask(self, permit: Permit, parsed: Parsed) -> Done | None:
+        """Put the questions about this call; a denied outcome for a no, None when it may run. Raises Paused."""
+        record = self._record
+        names = questions_about(permit, record.name, parsed.json)
+        if not names:
+            return None
+        await self._gate.turn_of(record.call_id)
+        state = self._session.state
+        current = next(one for one in state.calls if one.call_id == record.call_id)
+        policy = {requirement.name: requirement for requirement in state.plan.policy.requirements} if state.plan else {}
+        waiting: list[str] = []
+        for name in names:
+            answer = _given(current.approvals, name, parsed.json)
+            if answer is None:
+                handler = getattr(policy.get(name), "handler", None)
+                if handler is None:
+                    waiting.append(name)
+                    continue
+                answer = await self._put(name, handler, policy[name], parsed)
+            if not answer.allow:
+                return Done(Outcome.DENIED, _denial(answer), arguments=parsed.json)
+        if waiting:
+            self._emit(events.QuestionAsked, call=self._pending(parsed, tuple(waiting)))
+            self._session.apply(CallPending(record.call_id, parsed.json, tuple(waiting)))
+            raise Paused
+        return None
+
+    async def _put(self, name: str, handler: Any, requirement: Any, parsed: Parsed) -> Approval:
+        call = self._pending(parsed, (name,))
+        self._emit(events.QuestionAsked, call=call)
+        decision = await ask_handler(handler, call, name)
+        shared = getattr(requirement, "remember_in", None)
+        if shared is not None and (decision.remember or requirement.remember_choices):
+            shared.remember(self._record.name, decision)
+        self._session.apply(
+            Decided(self._record.call_id, decision.allow, decision.reason, decision.by, decision.remember, name, parsed.json)
+        )
+        self._emit(events.QuestionAnswered, call=call, allow=decision.allow, reason=decision.reason, by=decision.by)
+        return Approval(name, decision.allow, parsed.json, decision.reason, decision.by)
+
+    def _pending(self, parsed: Parsed, names: tuple[str, ...]) -> PendingCall:
+        return PendingCall(self._record.call_id, self._record.name, json.loads(json.dumps(parsed.json)), names)
+
+    async def _body(self, tool: Tool, parsed: Parsed) -> Done:
+        session, record = self._session, self._record
+        if session.listeners.wants(events.CallStarted):
+            started = events.CallStarted(session.state.run_id, record.call_id, record.name, parsed.json)
+            await session.listeners.ask(started)
+            if started.refusal is not None:
+                return Done(Outcome.REFUSED, started.refusal, arguments=parsed.json)
+            if started.output is not None:
+                output, text = render_output(started.output)
+                return Done(Outcome.OK, text, output, parsed.json)
+        session.apply(ToolStarted(record.call_id, parsed.json))
+        self._gate.passed(record.call_id)
+        try:
+            output, text = render_output(await run_body(tool, parsed.values, self._context))
+        except asyncio.CancelledError:
+            session.give_up(record.call_id)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            text = f"{tool.name} was cancelled from within"
+            return Done(Outcome.FAILED, text, arguments=parsed.json, fault=CallFailed(text))
+        except (BodyTimeout, OutputInvalid, ToolError) as fault:
+            session.give_up(record.call_id)
+            return Done(Outcome.FAILED, _shorten(str(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
+        except Exception as fault:
+            log.info("run %s: %s raised %s", session.state.run_id, tool.name, type(fault).__name__, exc_info=True)
+            text = _shorten(f"{type(fault).__name__}: {fault}") if session.show_errors else f"{tool.name} failed"
+            return Done(Outcome.FAILED, text, arguments=parsed.json, fault=fault)
+        return Done(Outcome.OK, text, output, parsed.json)
+
+    def _finish(self, done: Done | None) -> None:
+        if done is None:
+            raise RunError(f"call {self._record.call_id!r} ended without an outcome")
+        session, record = self._session, self._record
+        added, removed = session.take_changes(record.call_id)
+        session.apply(ToolFinished(record.call_id, done.outcome, done.text, done.output, done.arguments, added, removed, session.seconds))
+        if session.listeners.any and not record.text_answer:
+            if done.outcome is Outcome.REFUSED:
+                self._emit(events.CallRefused, call_id=record.call_id, tool=record.name, reason=done.text)
+            self._emit(
+                events.CallFinished,
+                call_id=record.call_id,
+                tool=record.name,
+                outcome=done.outcome,
+                text=done.text,
+                arguments=done.arguments,
+                output=done.output,
+            )
+
+    def _emit(self, kind: type[Any], **fields: Any) -> None:
+        if self._session.listeners.wants(kind):
+            self._session.listeners.emit(kind(run_id=self._session.state.run_id, **fields))
+
+
+class QuestionOrder:
+    """Lets the calls of a batch put their questions one at a time, in the model's order."""
+
+    def __init__(self) -> None:
+        self._order: list[str] = []
+        self._waiters: dict[str, asyncio.Event] = {}
+
+    def open(self, call_ids: tuple[str, ...]) -> None:
+        """The calls that are under way, in order."""
+        known = set(self._order)
+        self._order += [call_id for call_id in call_ids if call_id not in known]
+
+    async def turn_of(self, call_id: str) -> None:
+        """Wait until every earlier call has been asked about, or needs no question."""
+        while self._order and self._order[0] != call_id and call_id in self._order:
+            wake = self._waiters.setdefault(self._order[0], asyncio.Event())
+            await wake.wait()
+
+    def passed(self, call_id: str) -> None:
+        """This call will put no (more) questions."""
+        if call_id in self._order:
+            self._order.remove(call_id)
+        wake = self._waiters.pop(call_id, None)
+        if wake is not None:
+            wake.set()
+
+
+def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
+    """The arguments as a dict, or None and what is wrong with the text."""
+    if not raw.strip():
+        return {}, None
+    try:
+        value = json.loads(raw, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as fault:
+        return None, f"the arguments are not valid JSON ({fault}); nothing was run"
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), type(value).__name__)
+        return None, f"the arguments must be one JSON object, and this is {kind}"
+    return value, None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def outside_of(permit: Permit, tool: str, arguments: dict[str, Any]) -> str | None:
+    """What is wrong with the arguments by the rules' fragments; None when they are inside."""
+    for parameter, fragments in permit.arguments(tool).items():
+        if parameter not in arguments:
+            return f"{parameter} has to be given"
+        for fragment in fragments:
+            fault = fragment_check(fragment)(arguments[parameter])
+            if fault is not None:
+                reasons = "; ".join(spoken.rule.reason for spoken in permit.why(tool) if spoken.rule.arguments and spoken.rule.reason)
+                return f"{parameter}: {fault}" + (f" ({reasons})" if reasons else "")
+    return None
+
+
+def _given(approvals: tuple[Approval, ...], name: str, arguments: dict[str, Any]) -> Approval | None:
+    return next((one for one in reversed(approvals) if one.requirement == name and one.arguments == arguments), None)
+
+
+def _denial(answer: Approval) -> str:
+    who = answer.by or "a person"
+    return f"{who} said no" + (f": {answer.reason}" if answer.reason else "") + "; it was not run"
+
+
+def _text_of(value: Any) -> str:
+    return render_output(value)[1]
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= ERROR_LENGTH else f"{text[:ERROR_LENGTH]}… ({len(text) - ERROR_LENGTH} more characters)"

@@ -1,0 +1,211 @@
+"""The asyncio driver: performs the loop's actions and applies what comes back. There is no other loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from typing import Any, NoReturn
+
+from maymust.agent import events
+from maymust.agent.actions import Ask, CallModel, Cancelled, EvaluateRules, Finish, ModelReplied, RulesGiven, RunTools
+from maymust.agent.call_record import CallRecord
+from maymust.agent.call_runner import CallRunner, QuestionOrder
+from maymust.agent.planning import run_view
+from maymust.agent.reducer import next_action
+from maymust.agent.session import Session
+from maymust.agent.state import RunState
+from maymust.core.rule import Rule
+from maymust.errors import MaymustError, PolicyError, RunError
+from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
+
+log = logging.getLogger(__name__)
+
+
+async def drive(session: Session) -> None:
+    """Run until the run ends or waits for a person; `session.state` and `session.pending` tell which.
+
+    Raises MaymustError (with `.state`) for what breaks the run; a cancellation passes unchanged. In both cases every call of the
+    state has its result, and the state can be resumed.
+    """
+    flight: dict[str, asyncio.Task[None]] = {}
+    order = QuestionOrder()
+    try:
+        await _start(session)
+        while True:
+            action = next_action(session.state)
+            if isinstance(action, CallModel):
+                await _call_model(session, action.request)
+            elif isinstance(action, RunTools):
+                await _run_tools(session, action.calls, flight, order)
+            elif isinstance(action, EvaluateRules):
+                await _evaluate(session, action.requirements)
+            elif isinstance(action, Ask):
+                session.pending = action.calls
+                _emit(session, events.RunPaused, pending=action.calls)
+                return
+            elif isinstance(action, Finish):
+                _emit(session, events.RunFinished, stop_reason=action.stop_reason, answer=session.state.answer)
+                return
+    except asyncio.CancelledError:
+        await _land(session, flight)
+        session.apply(Cancelled())
+        _emit(session, events.RunFinished, stop_reason="aborted")
+        raise
+    except Exception as fault:
+        await _land(session, flight)
+        _break_off(session, fault)
+    finally:
+        session.close()
+
+
+def _break_off(session: Session, fault: Exception) -> NoReturn:
+    session.apply(Cancelled(error=f"{type(fault).__name__}: {fault}"))
+    error = fault if isinstance(fault, MaymustError) else RunError(f"the run broke off: {type(fault).__name__}: {fault}")
+    error.state = session.state
+    _emit(session, events.RunFinished, stop_reason="error", error=str(error))
+    if error is fault:
+        raise error
+    raise error from fault
+
+
+async def _land(session: Session, flight: dict[str, asyncio.Task[None]]) -> None:
+    """Cancel what is in flight and wait for it, whatever else is cancelled meanwhile."""
+    session.over = True
+    for task in flight.values():
+        task.cancel()
+    while flight:
+        try:
+            await asyncio.wait(flight.values())
+        except asyncio.CancelledError:
+            continue
+        for task in flight.values():
+            if not task.cancelled():
+                task.exception()
+        flight.clear()
+
+
+async def _start(session: Session) -> None:
+    resumed = session.state.started
+    _emit(session, events.RunStarted, resumed=resumed)
+    if not resumed:
+        for requirement in session.plan.policy.requirements:
+            hook = getattr(requirement, "on_start", None)
+            if hook is not None:
+                answer = hook(run_view(session.state, requirement.name, session.deps))
+                if inspect.isawaitable(answer):
+                    await answer
+        session.state.started = True
+
+
+async def _call_model(session: Session, request: ModelRequest) -> None:
+    state = session.state
+    number = len(state.turns) + 1
+    if session.listeners.any:
+        _announce(session, number)
+    reply: ModelReply | None = None
+    if session.listeners.wants(events.ModelCallStarted):
+        started = events.ModelCallStarted(state.run_id, number, request)
+        await session.listeners.ask(started)
+        if started.output is not None:
+            reply = started.output if isinstance(started.output, ModelReply) else ModelReply(text=str(started.output))
+    if reply is None:
+        streams = session.listeners.wants(events.TextDelta) or session.listeners.wants(events.ArgumentsDelta)
+        reply = await (_stream(session, request) if streams else session.model.complete(request))
+    _emit(session, events.ModelCallFinished, number=number, reply=reply)
+    before = session.state
+    session.apply(ModelReplied(reply, session.seconds))
+    if session.listeners.any:
+        _report(session, before)
+
+
+def _announce(session: Session, number: int) -> None:
+    coming = session.state.coming
+    if coming is None or coming.permit is None:
+        return
+    measure = coming.measure.reason if coming.measure is not None else None
+    _emit(session, events.TurnStarted, number=number, permit=coming.permit, relaxed=coming.relaxed, grace=coming.grace, measure=measure)
+    for tool, requirement in coming.permit.lapsed:
+        _emit(session, events.ForceLapsed, tool=tool, requirement=requirement)
+    if coming.relaxed:
+        _emit(session, events.LadderRung, rung=3, text="obligations are relaxed and the answer is forced")
+
+
+def _report(session: Session, before: RunState) -> None:
+    """Tell what applying the reply has changed apart from calls."""
+    after = session.state
+    if after.bad_replies > before.bad_replies and after.bad_replies < 3:
+        nudged = after.counters.nudges > before.counters.nudges
+        _emit(session, events.LadderRung, rung=after.bad_replies, text=after.messages[-1].text if nudged else "")
+
+
+async def _stream(session: Session, request: ModelRequest) -> ModelReply:
+    run_id = session.state.run_id
+    async for item in session.model.stream(request):
+        if isinstance(item, TextDelta):
+            _emit(session, events.TextDelta, text=item.text)
+        elif isinstance(item, CallDelta):
+            session.listeners.emit(events.ArgumentsDelta(run_id, item.call_id, item.name, item.arguments))
+        else:
+            return item
+    raise RunError(f"the model {session.model.name} ended its stream without a reply")
+
+
+async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: dict[str, asyncio.Task[None]], order: QuestionOrder) -> None:
+    fresh = [call for call in calls if call.call_id not in flight]
+    order.open(tuple(call.call_id for call in fresh))
+    before = session.state
+    if len(fresh) == 1 and not flight:
+        await CallRunner(session, fresh[0], order).run()
+    else:
+        for call in fresh:
+            flight[call.call_id] = asyncio.create_task(CallRunner(session, call, order).run(), name=f"maymust call {call.call_id}")
+        done, _ = await asyncio.wait(flight.values(), return_when=asyncio.FIRST_COMPLETED)
+        for call_id in [call_id for call_id, task in flight.items() if task in done]:
+            flight.pop(call_id).result()
+    if session.listeners.any:
+        _report_batch(session, before)
+
+
+def _report_batch(session: Session, before: RunState) -> None:
+    after = session.state
+    if after.guard.hits > before.guard.hits and after.measure is not None:
+        _emit(session, events.GuardHit, tool=after.measure.tool, hits=after.guard.hits, reason=after.measure.reason)
+    if after.tools is not before.tools:
+        _emit(session, events.ToolsChanged, tools=tuple(tool.name for tool in after.tools))
+    if after.counters.coercions > before.counters.coercions:
+        _emit(session, events.TextCoerced, text=after.answer or "")
+    if after.bad_replies > before.bad_replies:
+        _emit(session, events.LadderRung, rung=after.bad_replies, text=after.messages[-1].text)
+
+
+async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
+    """Ask custom requirements. One that raises, or gives no rules, stops the run: its tools stay closed."""
+    state, now = session.state, time.time()
+    history = state.stale_history if state.stale_history is not None else state.history
+    rules: dict[str, tuple[Rule, ...]] = {}
+    memories: dict[str, dict[str, Any]] = {}
+    for requirement in session.plan.policy.requirements:
+        if requirement.name not in names:
+            continue
+        memory = dict(state.memories.get(requirement.name, {}))
+        view = run_view(state, requirement.name, session.deps)
+        view = type(view)(memory=memory, tools=view.tools, metadata=view.metadata, deps=view.deps, now=now)
+        try:
+            said: Any = requirement.rules(history, view)
+            if inspect.isawaitable(said):
+                said = await said
+            rules[requirement.name] = tuple(said)
+        except MaymustError:
+            raise
+        except Exception as fault:
+            raise PolicyError(f"the requirement {requirement.name!r} raised {type(fault).__name__}: {fault}; nothing was called") from fault
+        if memory != state.memories.get(requirement.name, {}):
+            memories[requirement.name] = memory
+    session.apply(RulesGiven(rules, memories, now))
+
+
+def _emit(session: Session, kind: type[Any], **fields: Any) -> None:
+    if session.listeners.wants(kind):
+        session.listeners.emit(kind(run_id=session.state.run_id, **fields))

@@ -1,0 +1,111 @@
+"""Tools that come and go during a run: checked when a call asks for it, in force from the next turn on (design 3.7)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from maymust.agent.state import RunState
+from maymust.core.permit import Permit
+from maymust.core.tool_spec import FINAL_ANSWER, RESERVED_NAMES
+from maymust.errors import RunError
+from maymust.tools.function_tool import Tool, as_tool
+
+log = logging.getLogger(__name__)
+
+
+def flatten(things: Iterable[Any]) -> list[Any]:
+    """Tools and iterables of tools, as one list. Text is one thing."""
+    flat: list[Any] = []
+    for thing in things:
+        is_group = isinstance(thing, Iterable) and not isinstance(thing, str | bytes | Mapping | Tool) and not callable(thing)
+        flat.extend(thing if is_group else [thing])
+    return flat
+
+
+def check_added(things: Iterable[Any], taken: Mapping[str, Tool]) -> list[Tool]:
+    """The tools to add, without those that are there already.
+
+    `taken` are the names that are in use or reserved. Raises TypeError for what is no tool, ValueError for another tool of a taken name.
+    """
+    new: dict[str, Tool] = {}
+    for thing in flatten(things):
+        tool = as_tool(thing)
+        if tool.name in RESERVED_NAMES:
+            raise ValueError(f"the name {tool.name!r} is reserved; give the tool another one")
+        there = next((other for other in (*taken.values(), *new.values()) if tool.same_as(other)), None)
+        if there is not None:
+            # Loadable tools reserve their name for themselves.
+            new.setdefault(there.name, there)
+            continue
+        if tool.name in taken or tool.name in new:
+            raise ValueError(f"another tool has the name {tool.name!r} in this run; remove it first, or give this one another name")
+        new[tool.name] = tool
+    return list(new.values())
+
+
+def check_removed(things: Iterable[Any], present: Sequence[Tool], permit: Permit | None) -> list[str]:
+    """The names to remove; what is not there is ignored. Raises ValueError for `final_answer` and for a tool that is owed."""
+    names: list[str] = []
+    for thing in flatten(things):
+        name = _name_of(thing, present)
+        if name == FINAL_ANSWER:
+            raise ValueError("final_answer cannot be removed: without it the run could not end; deny it by a requirement instead")
+        if name is None or name in names:
+            continue
+        owing = [spoken.requirement for spoken in permit.why(name) if spoken.rule.prevent_stop] if permit is not None else []
+        if owing:
+            raise ValueError(f"{name!r} cannot be removed: {', '.join(owing)} still asks for a call of it")
+        names.append(name)
+    return names
+
+
+def _name_of(thing: Any, present: Sequence[Tool]) -> str | None:
+    if isinstance(thing, str):
+        return thing if thing == FINAL_ANSWER or any(tool.name == thing for tool in present) else None
+    if isinstance(thing, Tool):
+        return (
+            thing.name if thing.name == FINAL_ANSWER or any(tool.name == thing.name and thing.same_as(tool) for tool in present) else None
+        )
+    return (
+        next((tool.name for tool in present if tool.function is not None and as_tool(thing).same_as(tool)), None)
+        if callable(thing)
+        else None
+    )
+
+
+def apply_changes(state: RunState) -> None:
+    """Put the changes of the calls that succeeded into force, in the model's order."""
+    if not state.exposure:
+        return
+    order = {call_id: place for place, call_id in enumerate(state.turns[-1].call_ids)} if len(state.turns) else {}
+    tools = {tool.name: tool for tool in state.tools}
+    for _, added, removed in sorted(state.exposure, key=lambda change: order.get(change[0], -1)):
+        for name in removed:
+            tools.pop(name, None)
+        for name in added:
+            tools.setdefault(name, state.arriving[name])
+    state.tools, state.tool_names = tuple(tools.values()), tuple(tools)
+    state.exposure, state.arriving, state.standing = (), {}, None
+    log.debug("run %s: tools are now %s", state.run_id, ", ".join(tools))
+
+
+def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[Any]) -> None:
+    """Find the tools of a state that was loaded, among the agent's, the loadable and the given ones.
+
+    Raises RunError naming what is missing.
+    """
+    own = {tool.name: tool for tool in state.tools}
+    extra = {tool.name: tool for tool in (as_tool(thing) for thing in flatten(given))}
+    found = {**known, **own, **extra}
+    waiting = [name for _, added, _ in state.exposure for name in added]
+    missing = [name for name in (*state.tool_names, *waiting) if name not in found]
+    if missing:
+        raise RunError(
+            f"the run has the tool {missing[0]!r}, which is neither in the agent's tools nor in loadable; "
+            f"give it again: resume(..., tools=[{missing[0]}])"
+        )
+    state.tools = tuple(found[name] for name in state.tool_names)
+    state.arriving = {name: found[name] for name in waiting}
+    state.standing = None

@@ -1,0 +1,131 @@
+"""Who listens to a run, and how events reach them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
+
+from maymust.agent.events import BLOCKING, RunEvent
+from maymust.errors import PolicyError
+
+log = logging.getLogger(__name__)
+
+E = TypeVar("E", bound=RunEvent)
+Handler = Callable[[Any], Awaitable[None] | None]
+
+
+class Listeners:
+    """The listeners of one run.
+
+    Observers are isolated: one that raises is logged. Blocking listeners are awaited, and one that raises stops what it listens to.
+    """
+
+    def __init__(self) -> None:
+        self._observers: list[tuple[type[RunEvent], Handler]] = []
+        self._blocking: list[tuple[type[RunEvent], Handler]] = []
+        self._streams: list[_Stream] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.any = False
+
+    def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False) -> None:
+        """Call `handler` with each event of this kind. Raises PolicyError for a blocking listener to an event that cannot be answered."""
+        if not _is_event_class(kind):
+            raise PolicyError(f"run.on({kind!r}): give a class of maymust.events")
+        if blocking and not issubclass(kind, BLOCKING):
+            names = ", ".join(sorted(one.__name__ for one in BLOCKING))
+            raise PolicyError(f"a blocking listener can answer {names}, and {kind.__name__} is neither; leave out blocking=True")
+        (self._blocking if blocking else self._observers).append((kind, handler))
+        self.any = True
+
+    def stream(self) -> _Stream:
+        """A new stream of all events from now on."""
+        stream = _Stream()
+        self._streams.append(stream)
+        self.any = True
+        return stream
+
+    def drop(self, stream: _Stream) -> None:
+        """Stop feeding this stream."""
+        if stream in self._streams:
+            self._streams.remove(stream)
+
+    def emit(self, event: RunEvent) -> None:
+        """Tell the observers."""
+        for stream in self._streams:
+            stream.put(event)
+        for kind, handler in self._observers:
+            if isinstance(event, kind):
+                self._notify(handler, event)
+
+    def wants(self, kind: type[RunEvent]) -> bool:
+        """Whether anybody would hear an event of this kind."""
+        return bool(self._streams) or any(issubclass(kind, listened) for listened, _ in (*self._observers, *self._blocking))
+
+    async def ask(self, event: RunEvent) -> None:
+        """Tell the observers, then await the blocking listeners in their order. What these raise comes out."""
+        self.emit(event)
+        for kind, handler in self._blocking:
+            if isinstance(event, kind):
+                answer = handler(event)
+                if inspect.isawaitable(answer):
+                    await answer
+
+    async def close(self) -> None:
+        """End all streams and wait for async observers."""
+        for stream in self._streams:
+            stream.end()
+        self._streams = []
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _notify(self, handler: Handler, event: RunEvent) -> None:
+        try:
+            answer = handler(event)
+        except Exception:
+            log.exception("a listener to %s raised; the run goes on", type(event).__name__)
+            return
+        if inspect.isawaitable(answer):
+            task = asyncio.ensure_future(_isolated(answer, type(event).__name__))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+async def _isolated(answer: Awaitable[None], kind: str) -> None:
+    try:
+        await answer
+    except Exception:
+        log.exception("a listener to %s raised; the run goes on", kind)
+
+
+def _is_event_class(kind: Any) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, RunEvent)
+
+
+class _Stream:
+    """Events waiting for somebody who iterates."""
+
+    def __init__(self) -> None:
+        self._events: deque[RunEvent] = deque()
+        self._ended = False
+        self._wake = asyncio.Event()
+
+    def put(self, event: RunEvent) -> None:
+        self._events.append(event)
+        self._wake.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    async def events(self) -> AsyncIterator[RunEvent]:
+        while True:
+            while self._events:
+                yield self._events.popleft()
+            if self._ended:
+                return
+            self._wake.clear()
+            await self._wake.wait()

@@ -1,0 +1,55 @@
+"""What the reducer needs to know of an agent: immutable, shared by all runs, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from maymust.agent.final_answer import FinalAnswer
+from maymust.agent.loop_guard import LoopGuard
+from maymust.core.policy import Policy
+from maymust.tools.function_tool import Tool
+
+OnStall = Literal["relax", "stop"]
+PromptLayout = Literal["stable", "classic"]
+
+
+@dataclass(frozen=True)
+class LoopPlan:
+    """The configuration of the loop.
+
+    `tools` are the agent's own, in order; `loadable` may be added during a run; rules may speak of both.
+    `prefix_bound` is the model's capability of that name: status messages stay in the conversation.
+    """
+
+    policy: Policy
+    tools: tuple[Tool, ...]
+    loadable: tuple[Tool, ...]
+    final: FinalAnswer[Any]
+    agent: str | None = None
+    guard: LoopGuard | None = None
+    on_stall: OnStall = "relax"
+    layout: PromptLayout = "stable"
+    prefix_bound: bool = False
+
+    @cached_property
+    def known(self) -> Mapping[str, Tool]:
+        """The tools that rules may speak of, by name."""
+        return {tool.name: tool for tool in (*self.tools, *self.loadable)}
+
+    @property
+    def answers_in_text(self) -> bool:
+        """Whether `final_answer` is not sent to the model as a tool."""
+        return not self.policy.final_answer_as_tool
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the policy: names, parameters, tool names (design 3.12)."""
+        return self.policy.hash
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """The policy in words of JSON, to name what differs when a run is resumed under another one."""
+        return self.policy.describe()

@@ -1,0 +1,115 @@
+"""The permit of the coming turn: the policy's, with what budget, loop guard, ladder and `tool_choice` add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maymust.agent.budget import spent
+from maymust.agent.ladder import RELAX
+from maymust.agent.loop_guard import Measure
+from maymust.agent.plan import LoopPlan
+from maymust.agent.state import RunState, TurnPlan
+from maymust.core.history import History
+from maymust.core.permit import Permit
+from maymust.core.requirement import RunView
+from maymust.core.rule import Rule
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.core.verdict import Extra
+from maymust.errors import DeadEndError, PermitError, RunError
+
+APPROVAL_MODE = "approval_mode"
+
+
+def plan_of(state: RunState) -> LoopPlan:
+    """The plan the state runs under. Raises RunError for a state that was loaded and not given to an agent yet."""
+    if state.plan is None:
+        raise RunError("this run state belongs to no agent yet; give it to Agent.resume()")
+    return state.plan
+
+
+def standing_rules(state: RunState, *, relaxed: bool = False) -> tuple[Extra, ...]:
+    """The rules that hold beside the policy: of `tool_choice`, and of tools that always ask."""
+    asking = [Extra(APPROVAL_MODE, Rule(tool.name, ask=True)) for tool in state.tools if tool.approval_mode == "always_require"]
+    if state.choice is None:
+        return tuple(asking)
+    present = [tool.name for tool in state.tools]
+    return (*state.choice.rules(present, state.released or relaxed), *asking)
+
+
+def permit_at(state: RunState, history: History, *, relaxed: bool = False, more: Sequence[Extra] = ()) -> Permit:
+    """The permit after `history`, for the tools of the run. Raises PermitError."""
+    plan = plan_of(state)
+    if relaxed or state.standing is None:
+        standing = standing_rules(state, relaxed=relaxed)
+        if not relaxed:
+            state.standing = standing
+    else:
+        standing = state.standing
+    given = {name: given.rules for name, given in state.given.items()} if plan.policy.opaque else None
+    mode = state.choice.mode if state.choice is not None and state.choice.mode != "required" else None
+    return plan.policy.permit(
+        history,
+        run=run_view(state) if state.metadata or state.now is not None else None,
+        memories=state.memories or None,
+        extra=(*standing, *more) if more else standing,
+        given=given,
+        relaxed=relaxed,
+        mode=mode,
+        present=state.tools,
+    )
+
+
+def run_view(state: RunState, requirement: str = "", deps: object = None) -> RunView:
+    """What a requirement sees of the run."""
+    names = tuple(tool.name for tool in state.tools)
+    return RunView(memory=state.memories.get(requirement, {}), tools=names, metadata=state.metadata, deps=deps, now=state.now)
+
+
+def plan_turn(state: RunState) -> TurnPlan:
+    """Decide the coming turn. Raises PermitError when there can be none for a fault of the policy."""
+    plan, budget, done = plan_of(state), state.budget, len(state.turns)
+    if budget.turns is not None and done >= budget.turns:
+        return TurnPlan(ends="budget")
+    if state.measure is not None and state.measure.kind == "stop":
+        return TurnPlan(ends="stalled")
+    if state.bad_replies >= RELAX:
+        return _relaxed_turn(state) if plan.on_stall == "relax" else TurnPlan(ends="stalled")
+    permit = permit_at(state, state.history)
+    over = spent(state)
+    if over is not None:
+        if not permit.may_stop or (done and state.turns[-1].grace):
+            return TurnPlan(ends="budget")
+        return TurnPlan(_forced_finish(state, "budget", over), grace=True)
+    if budget.turns is not None and done == budget.turns - 1 and permit.may_stop:
+        return TurnPlan(_forced_finish(state, "budget", "this is the last turn of the budget"))
+    if state.measure is not None:
+        return _guarded_turn(state, permit, state.measure)
+    return TurnPlan(permit)
+
+
+def _forced_finish(state: RunState, source: str, reason: str, *, relaxed: bool = False) -> Permit:
+    more = (Extra(source, Rule(FINAL_ANSWER, forced=True, reason=reason)),)
+    return permit_at(state, state.history, relaxed=relaxed, more=more)
+
+
+def _relaxed_turn(state: RunState) -> TurnPlan:
+    try:
+        permit = permit_at(state, state.history, relaxed=True)
+    except DeadEndError:
+        return TurnPlan(ends="stalled")
+    if not permit.may_stop:
+        return TurnPlan(ends="stalled")
+    return TurnPlan(_forced_finish(state, "ladder", "no usable reply came; give the answer now", relaxed=True), relaxed=True)
+
+
+def _guarded_turn(state: RunState, permit: Permit, measure: Measure) -> TurnPlan:
+    if measure.kind == "finish" and permit.may_stop:
+        return TurnPlan(_forced_finish(state, "loop_guard", measure.reason), measure=measure)
+    if measure.tool not in permit.tools:
+        return TurnPlan(permit, measure=measure)
+    more = (Extra("loop_guard", Rule(measure.tool, allowed=False, reason=measure.reason), lapses_force=True),)
+    try:
+        return TurnPlan(permit_at(state, state.history, more=more), measure=measure)
+    except PermitError:
+        # The guard is there to save a run: what would leave nothing to call is not done.
+        return TurnPlan(permit)

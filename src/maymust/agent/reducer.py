@@ -1,0 +1,231 @@
+"""The loop as a reducer: `next_action` names what is to be done, `apply` folds what came of it into the next state.
+
+There is no I/O, no clock and no randomness here; drivers bring them in as actions performed and events applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+from maymust.agent import batch
+from maymust.agent.actions import (
+    Action,
+    Ask,
+    CallModel,
+    CallPending,
+    Cancelled,
+    Decided,
+    EvaluateRules,
+    Event,
+    Finish,
+    MessageSent,
+    ModelReplied,
+    Resumed,
+    RulesGiven,
+    RunTools,
+    ToolFinished,
+    ToolsChanged,
+    ToolStarted,
+)
+from maymust.agent.admission import stale_requirements
+from maymust.agent.budget import Budget
+from maymust.agent.call_record import Approval, CallRecord, PendingCall
+from maymust.agent.ending import end_run
+from maymust.agent.planning import plan_of, plan_turn
+from maymust.agent.prompt import build_request
+from maymust.agent.state import GivenRules, RunState
+from maymust.errors import PermitError, RunError
+
+
+def next_action(state: RunState) -> Action:
+    """What has to be done now. Pure: asked twice it gives the same answer.
+
+    Raises PermitError when the policy leaves no next turn, RunError for a state that belongs to no agent.
+    """
+    if state.phase == "ended":
+        assert state.stop_reason is not None
+        return Finish(state.stop_reason)
+    if state.stale:
+        return EvaluateRules(state.stale)
+    if state.phase == "plan":
+        raise state.failure if state.failure is not None else RunError("this run state belongs to no agent yet; give it to Agent.resume()")
+    if state.phase == "model":
+        return CallModel(build_request(state))
+    running = tuple(record for record in state.calls if record.status == "admitted")
+    if running:
+        return RunTools(running)
+    return Ask(pending_calls(state))
+
+
+def apply(state: RunState, event: Event) -> RunState:
+    """The state after `event`; `state` itself is left as it is.
+
+    Raises RunError for an event that does not fit the state.
+    """
+    new = state.fork()
+    _fold(event, new)
+    settle(new)
+    return new
+
+
+def settle(state: RunState) -> None:
+    """Do everything that needs nothing from outside. For a state under construction."""
+    state.failure = None
+    while True:
+        if state.phase == "plan":
+            if not _settle_plan(state):
+                return
+        elif state.phase == "batch":
+            if not batch.advance(state):
+                return
+        else:
+            return
+
+
+def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
+    """The calls that wait for a person, as copies."""
+    return tuple(
+        PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions)
+        for record in state.calls
+        if record.status == "pending"
+    )
+
+
+def _settle_plan(state: RunState) -> bool:
+    plan = plan_of(state)
+    if state.inbox:
+        for message in state.inbox:
+            state.messages = state.messages.add(message)
+        state.inbox = ()
+    state.stale = ()
+    if plan.policy.opaque:
+        state.stale, state.stale_history = stale_requirements(state, state.history), state.history
+        if state.stale:
+            return False
+        state.given = {name: replace(given, at=len(state.history)) for name, given in state.given.items()}
+    try:
+        coming = plan_turn(state)
+    except PermitError as fault:
+        state.failure = fault
+        return False
+    if coming.ends is not None:
+        end_run(state, coming.ends)
+    else:
+        state.coming, state.phase = coming, "model"
+    return True
+
+
+# --- one function an event ---
+@singledispatch
+def _fold(event: Any, state: RunState) -> None:
+    raise RunError(f"{type(event).__name__} is no event of a run")
+
+
+def _on(kind: type) -> Callable[[Callable[[Any, RunState], None]], Callable[[Any, RunState], None]]:
+    return _fold.register(kind)
+
+
+@_on(ModelReplied)
+def _model_replied(event: ModelReplied, state: RunState) -> None:
+    if state.phase != "model":
+        raise RunError(f"a model's reply came while the run was in phase {state.phase!r}")
+    batch.open_turn(state, event.reply, event.seconds)
+
+
+@_on(ToolStarted)
+def _tool_started(event: ToolStarted, state: RunState) -> None:
+    _change(state, event.call_id, started=True, ran=True, arguments=event.arguments)
+
+
+@_on(ToolFinished)
+def _tool_finished(event: ToolFinished, state: RunState) -> None:
+    record = _find(state, event.call_id)
+    if record.status != "admitted":
+        raise RunError(
+            f"call {event.call_id!r} has its result already" if record.status == "done" else f"call {event.call_id!r} is not under way"
+        )
+    _change(state, event.call_id, status="done", outcome=event.outcome, output=event.output, text=event.text, arguments=event.arguments)
+    state.seconds = max(state.seconds, event.seconds)
+    if event.outcome == "ok" and (event.added or event.removed):
+        state.exposure = (*state.exposure, (event.call_id, tuple(tool.name for tool in event.added), event.removed))
+        state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
+
+
+@_on(CallPending)
+def _call_pending(event: CallPending, state: RunState) -> None:
+    _change(state, event.call_id, status="pending", arguments=event.arguments, questions=event.questions)
+
+
+@_on(Decided)
+def _decided(event: Decided, state: RunState) -> None:
+    record = _find(state, event.call_id)
+    if event.requirement is None and record.status != "pending":
+        raise RunError(f"call {event.call_id!r} does not wait for a decision")
+    names = record.questions if event.requirement is None else (event.requirement,)
+    arguments = dict(record.arguments or {}) if event.arguments is None else event.arguments
+    given = tuple(Approval(name, event.allow, arguments, event.reason, event.by) for name in names)
+    status = "admitted" if event.requirement is None else record.status
+    _change(state, event.call_id, status=status, approvals=(*record.approvals, *given), questions=())
+    for name in names:
+        asking = next((requirement for requirement in plan_of(state).policy.requirements if requirement.name == name), None)
+        if event.remember or getattr(asking, "remember_choices", False):
+            memory = state.memories.get(name, {})
+            choice = {"allow": event.allow, "reason": event.reason, "by": event.by}
+            state.memories = {**state.memories, name: {**memory, "choices": {**memory.get("choices", {}), record.name: choice}}}
+
+
+@_on(RulesGiven)
+def _rules_given(event: RulesGiven, state: RunState) -> None:
+    history = state.stale_history if state.stale_history is not None else state.history
+    state.given = {**state.given, **{name: GivenRules(tuple(rules), len(history)) for name, rules in event.rules.items()}}
+    if event.memories:
+        state.memories = {**state.memories, **event.memories}
+    state.now = event.now if event.now is not None else state.now
+    state.stale, state.stale_history = (), None
+
+
+@_on(ToolsChanged)
+def _tools_changed(event: ToolsChanged, state: RunState) -> None:
+    state.exposure = (*state.exposure, ("", tuple(tool.name for tool in event.added), event.removed))
+    state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
+
+
+@_on(MessageSent)
+def _message_sent(event: MessageSent, state: RunState) -> None:
+    state.inbox = (*state.inbox, event.message)
+
+
+@_on(Cancelled)
+def _cancelled(event: Cancelled, state: RunState) -> None:
+    if state.phase == "batch":
+        batch.close_all(state, "the run was stopped" if event.error is None else "the run broke off")
+    state.phase, state.stop_reason, state.error = "ended", ("aborted" if event.error is None else "error"), event.error
+    state.coming, state.stale = None, ()
+
+
+@_on(Resumed)
+def _resumed(event: Resumed, state: RunState) -> None:
+    if event.budget is not None:
+        state.budget = Budget.from_dict(event.budget)
+    if state.phase == "ended":
+        if state.stop_reason in ("final_answer", "text_answer"):
+            raise RunError(f"run {state.run_id} has ended with an answer; start a new one with previous= to go on talking")
+        state.phase, state.stop_reason, state.error, state.unmet = "plan", None, None, ()
+        if state.bad_replies:
+            state.bad_replies = 0
+
+
+def _find(state: RunState, call_id: str) -> CallRecord:
+    for record in state.calls:
+        if record.call_id == call_id:
+            return record
+    known = ", ".join(record.call_id for record in state.calls) or "none"
+    raise RunError(f"there is no call {call_id!r} in this turn; its calls are {known}")
+
+
+def _change(state: RunState, call_id: str, **changes: Any) -> None:
+    _find(state, call_id)
+    state.calls = tuple(replace(record, **changes) if record.call_id == call_id else record for record in state.calls)

@@ -1,0 +1,122 @@
+"""One run in progress: its state, and what drivers need beside it. Nothing of it is stored or shared."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maymust.agent.actions import Event
+from maymust.agent.call_record import PendingCall
+from maymust.agent.exposure import check_added, check_removed
+from maymust.agent.listeners import Listeners
+from maymust.agent.middleware import Middleware
+from maymust.agent.plan import LoopPlan
+from maymust.agent.reducer import apply
+from maymust.agent.state import RunState
+from maymust.core.history import History
+from maymust.models.chat_model import ChatModel
+from maymust.tools.function_tool import Tool
+
+
+class Session:
+    """What belongs to one run while it runs. It is also the seam (`RunSeam`) that tool contexts reach the run by."""
+
+    def __init__(
+        self,
+        *,
+        plan: LoopPlan,
+        model: ChatModel,
+        state: RunState,
+        middleware: tuple[Middleware, ...] = (),
+        deps: Any = None,
+        show_errors: bool = True,
+    ) -> None:
+        self.plan, self.model, self.state = plan, model, state
+        self.middleware, self.show_errors = middleware, show_errors
+        self.listeners = Listeners()
+        self.pending: tuple[PendingCall, ...] = ()
+        self.over = False
+        self._deps = deps
+        self._clock = time.monotonic() - state.seconds
+        self._lock = threading.Lock()
+        self._changes: dict[str, tuple[dict[str, Tool], dict[str, None]]] = {}
+        self._given_up: set[str] = set()
+
+    @property
+    def seconds(self) -> float:
+        """Running time of the run so far, pauses left out."""
+        return time.monotonic() - self._clock
+
+    def apply(self, event: Event) -> None:
+        """Fold an event into the state."""
+        self.state = apply(self.state, event)
+
+    # --- what a tool's context sees ---
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools that are present this turn."""
+        return self.state.tools
+
+    @property
+    def history(self) -> History:
+        """The steps so far."""
+        return self.state.history
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The run's metadata."""
+        return self.state.metadata
+
+    @property
+    def deps(self) -> Any:
+        """The run's deps."""
+        return self._deps
+
+    def add_tools(self, call_id: str, tools: tuple[Any, ...]) -> None:
+        """Note tools that a call adds; they count if the call succeeds."""
+        with self._lock:
+            self._check_alive()
+            taken = {tool.name: tool for tool in (*self.plan.loadable, *self.state.tools)}
+            for added, _ in self._changes.values():
+                taken.update(added)
+            present = {tool.name for tool in self.state.tools}
+            mine_added, mine_removed = self._changes.setdefault(call_id, ({}, {}))
+            for tool in check_added(tools, taken):
+                if tool.name not in present or tool.name in mine_removed:
+                    mine_added[tool.name] = tool
+
+    def remove_tools(self, call_id: str, tools: tuple[Any, ...]) -> None:
+        """Note tools that a call removes; it counts if the call succeeds."""
+        with self._lock:
+            self._check_alive()
+            permit = self.state.turns[-1].permit if len(self.state.turns) else None
+            mine_added, mine_removed = self._changes.setdefault(call_id, ({}, {}))
+            for name in check_removed(tools, (*self.state.tools, *mine_added.values()), permit):
+                mine_added.pop(name, None)
+                mine_removed[name] = None
+
+    def take_changes(self, call_id: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+        """The changes a call has made; they are forgotten here."""
+        with self._lock:
+            added, removed = self._changes.pop(call_id, ({}, {}))
+        return tuple(added.values()), tuple(removed)
+
+    def give_up(self, call_id: str) -> None:
+        """Nobody waits for this call any more."""
+        self._given_up.add(call_id)
+
+    def is_cancelled(self, call_id: str) -> bool:
+        """Whether nobody waits for this call any more."""
+        return self.over or call_id in self._given_up
+
+    def close(self) -> None:
+        """The run is over: contexts that were kept can change nothing any more."""
+        with self._lock:
+            self.over = True
+            self._changes.clear()
+
+    def _check_alive(self) -> None:
+        if self.over:
+            raise RuntimeError("this run is over; tools can be added or removed only while it runs")

@@ -1,0 +1,276 @@
+"""`RunState`: everything a run knows, as a value that goes to JSON and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from maymust.agent.budget import Budget
+from maymust.agent.call_record import CallRecord
+from maymust.agent.counters import Counters
+from maymust.agent.loop_guard import GuardMemory, Measure
+from maymust.agent.tool_choice import ToolChoice
+from maymust.core.history import History
+from maymust.core.log import Log
+from maymust.core.permit import Permit
+from maymust.core.rule import Rule
+from maymust.core.step import Step
+from maymust.core.verdict import Extra
+from maymust.errors import RunError
+from maymust.models.chat_model import ToolDefinition, Usage
+from maymust.models.message import Message
+from maymust.tools.function_tool import Tool
+
+if TYPE_CHECKING:
+    from maymust.agent.plan import LoopPlan
+
+STATE_VERSION = 1
+Phase = Literal["plan", "model", "batch", "ended"]
+StopReason = Literal["final_answer", "text_answer", "paused", "stalled", "budget", "aborted", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One model call: the permit that shaped it, and what came back.
+
+    first_step   index in `RunState.steps` of the first step of this turn
+    relaxed      obligations were off
+    grace        made beyond the budget, to answer
+    measure      what the loop guard did about this turn
+    enforced_by  "provider" when the request itself could express the permit, else "maymust"
+    """
+
+    number: int
+    permit: Permit
+    text: str = ""
+    call_ids: tuple[str, ...] = ()
+    first_step: int = 0
+    usage: Usage = field(default_factory=Usage)
+    relaxed: bool = False
+    grace: bool = False
+    measure: str | None = None
+    enforced_by: str = "maymust"
+    guidance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlan:
+    """The coming turn. `ends` is set when there is none: the stop reason of the run."""
+
+    permit: Permit | None = None
+    relaxed: bool = False
+    grace: bool = False
+    measure: Measure | None = None
+    ends: StopReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRules:
+    """What an opaque requirement said, and after how many steps."""
+
+    rules: tuple[Rule, ...]
+    at: int
+
+
+@dataclass(eq=False)
+class RunState:
+    """The state of a run between two events. A value: `apply` makes the next one, nobody changes this one.
+
+    Public: `run_id`, `steps`, `turns`, `permits`, `messages`, `counters`, `usage`, `stop_reason`, `answer`, `to_json`.
+    The other fields belong to the reducer. What is not data (the plan, the tools themselves) is given again by `Agent.resume`.
+    """
+
+    run_id: str
+    system: str
+    budget: Budget
+    messages: Log[Message]
+    history: History
+    agent: str | None = None
+    policy_hash: str = ""
+    policy: dict[str, Any] = field(default_factory=dict)
+    phase: Phase = "plan"
+    carried: int = 0
+    carried_invocations: int = 0
+    turns: Log[Turn] = field(default_factory=lambda: Log(()))
+    calls: tuple[CallRecord, ...] = ()
+    recorded: int = 0
+    choice: ToolChoice | None = None
+    released: bool = False
+    memories: dict[str, dict[str, Any]] = field(default_factory=dict)
+    given: dict[str, GivenRules] = field(default_factory=dict)
+    now: float | None = None
+    started: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    bad_replies: int = 0
+    failing_turns: int = 0
+    guard: GuardMemory = field(default_factory=GuardMemory)
+    measure: Measure | None = None
+    inbox: tuple[Message, ...] = ()
+    exposure: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    last_status: str = ""
+    stop_reason: StopReason | None = None
+    answer: str | None = None
+    output: Any = None
+    unmet: tuple[str, ...] = ()
+    error: str | None = None
+    tool_names: tuple[str, ...] = ()
+    # Not data: given by the agent, never stored.
+    plan: LoopPlan | None = field(default=None, repr=False)
+    tools: tuple[Tool, ...] = field(default=(), repr=False)
+    arriving: Mapping[str, Tool] = field(default_factory=dict, repr=False)
+    coming: TurnPlan | None = field(default=None, repr=False)
+    failure: Exception | None = field(default=None, repr=False)
+    standing: tuple[Extra, ...] | None = field(default=None, repr=False)
+    menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
+    stale: tuple[str, ...] = field(default=(), repr=False)
+    stale_history: History | None = field(default=None, repr=False)
+    broken: str | None = field(default=None, repr=False)
+
+    def fork(self) -> RunState:
+        """A shallow copy for the reducer to fill; logs and histories in it are immutable values."""
+        copy = RunState.__new__(RunState)
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of this run in the model's order (those of a conversation carried over are left out)."""
+        return self.history[self.carried :]
+
+    @property
+    def invocations(self) -> int:
+        """Calls of this run that ran."""
+        return self.history.total(failures=True) - self.carried_invocations
+
+    @property
+    def permits(self) -> tuple[Permit, ...]:
+        """The permit of each turn."""
+        return tuple(turn.permit for turn in self.turns)
+
+    def to_json(self) -> str:
+        """The state as JSON text. `deps` and what they hold are never in it."""
+        data: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
+        data.update(
+            version=STATE_VERSION,
+            budget=self.budget.to_dict(),
+            messages=[message.to_dict() for message in self.messages],
+            history=[step.to_dict() for step in self.history],
+            turns=[_turn_to_dict(turn) for turn in self.turns],
+            calls=[call.to_dict() for call in self.calls],
+            choice=self.choice.to_dict() if self.choice else None,
+            counters=self.counters.to_dict(),
+            usage=self.usage.to_dict(),
+            guard={"recent": list(self.guard.recent), "hits": self.guard.hits},
+            measure=None if self.measure is None else {"kind": self.measure.kind, "tool": self.measure.tool, "reason": self.measure.reason},
+            inbox=[message.to_dict() for message in self.inbox],
+            given={name: {"rules": [rule.to_dict() for rule in given.rules], "at": given.at} for name, given in self.given.items()},
+        )
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> RunState:
+        """The state whose `to_json` gave `text`. Raises RunError for what is no state, or one of a newer version."""
+        try:
+            data = json.loads(text)
+            version = data["version"]
+        except (ValueError, TypeError, KeyError) as fault:
+            raise RunError(f"this is not the JSON of a run state: {fault}; give the text that RunState.to_json() returned") from fault
+        if version != STATE_VERSION:
+            raise RunError(
+                f"this run state has version {version}, and this maymust reads version {STATE_VERSION}; "
+                "resume it with the maymust that wrote it or a newer one"
+            )
+        try:
+            return _from_data(cls, data)
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
+            raise RunError(f"this run state is damaged: {type(fault).__name__} {fault}") from fault
+
+
+_PLAIN = [
+    "run_id",
+    "system",
+    "agent",
+    "policy_hash",
+    "policy",
+    "phase",
+    "carried",
+    "carried_invocations",
+    "recorded",
+    "released",
+    "memories",
+    "now",
+    "started",
+    "metadata",
+    "seconds",
+    "bad_replies",
+    "failing_turns",
+    "exposure",
+    "last_status",
+    "stop_reason",
+    "answer",
+    "output",
+    "unmet",
+    "error",
+    "tool_names",
+]
+
+
+def _turn_to_dict(turn: Turn) -> dict[str, Any]:
+    return {
+        "number": turn.number,
+        "permit": turn.permit.to_dict(),
+        "text": turn.text,
+        "call_ids": list(turn.call_ids),
+        "first_step": turn.first_step,
+        "usage": turn.usage.to_dict(),
+        "relaxed": turn.relaxed,
+        "grace": turn.grace,
+        "measure": turn.measure,
+        "enforced_by": turn.enforced_by,
+        "guidance": turn.guidance,
+    }
+
+
+def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
+    turns = []
+    for turn in data["turns"]:
+        fields = {**turn, "permit": Permit.from_dict(turn["permit"]), "call_ids": tuple(turn["call_ids"]), "usage": Usage(**turn["usage"])}
+        turns.append(Turn(**fields))
+    history = History()
+    for step in data["history"]:
+        history = history.add(Step.from_dict(step))
+    choice = data["choice"]
+    plain = {name: data[name] for name in _PLAIN}
+    plain.update(
+        unmet=tuple(data["unmet"]),
+        tool_names=tuple(data["tool_names"]),
+        exposure=tuple((call_id, tuple(added), tuple(removed)) for call_id, added, removed in data["exposure"]),
+    )
+    return cls(
+        **plain,
+        budget=Budget.from_dict(data["budget"]),
+        messages=Log(Message.from_dict(message) for message in data["messages"]),
+        history=history,
+        turns=Log(turns),
+        calls=tuple(CallRecord.from_dict(call) for call in data["calls"]),
+        choice=None
+        if choice is None
+        else ToolChoice(choice["mode"], choice.get("required_function_name"), _names(choice.get("allowed_tools"))),
+        counters=Counters.from_dict(data["counters"]),
+        usage=Usage(**data["usage"]),
+        guard=GuardMemory(tuple(data["guard"]["recent"]), data["guard"]["hits"]),
+        measure=None if data["measure"] is None else Measure(**data["measure"]),
+        inbox=tuple(Message.from_dict(message) for message in data["inbox"]),
+        given={
+            name: GivenRules(tuple(Rule.from_dict(rule) for rule in given["rules"]), given["at"]) for name, given in data["given"].items()
+        },
+    )
+
+
+def _names(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)

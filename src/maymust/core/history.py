@@ -1,0 +1,146 @@
+"""The steps of a run, with the questions that rules ask of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from maymust.core.log import Buffer
+from maymust.core.step import Outcome, Step
+from maymust.core.tool_spec import ToolLike, tool_name
+
+
+class _Tally:
+    """The steps of one kind (ok, or ok and failed): where each tool occurs, the last one, and how many so far.
+
+    `last[n]` and `total[n]` speak of the first n steps, so that any version of a history reads its own line.
+    """
+
+    __slots__ = ("last", "places", "total")
+
+    def __init__(self) -> None:
+        self.places: dict[str, list[int]] = {}
+        self.last: list[str | None] = [None]
+        self.total: list[int] = [0]
+
+    def note(self, place: int, tool: str, counts: bool) -> None:
+        if counts:
+            self.places.setdefault(tool, []).append(place)
+        self.last.append(tool if counts else self.last[-1])
+        self.total.append(self.total[-1] + counts)
+
+
+class _Steps(Buffer[Step]):
+    """The shared list of steps with its two tallies."""
+
+    __slots__ = ("invoked", "ok")
+
+    def __init__(self, items: Iterable[Step] = ()) -> None:
+        self.ok = _Tally()
+        self.invoked = _Tally()
+        super().__init__(items)
+
+    def append(self, item: Step) -> None:
+        place = len(self.items)
+        self.ok.note(place, item.tool, item.outcome is Outcome.OK)
+        self.invoked.note(place, item.tool, item.outcome.is_invocation)
+        # The step itself comes last: a version never sees a step whose tallies are missing.
+        self.items.append(item)
+
+
+class History(Sequence[Step]):
+    """The steps of a run. An immutable value: `add` returns a new one in O(1) and leaves every older version as it is.
+
+    `seen`, `count`, `total` and `last` count `ok` steps; with `failures=True` they count `ok` and `failed` ones.
+    Denied and refused steps are kept, but never counted. All questions are O(1) at the newest version;
+    `count` of an older version takes O(log n).
+    """
+
+    __slots__ = ("_length", "_steps")
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._steps = _Steps(steps)
+        self._length = len(self._steps.items)
+
+    def add(
+        self,
+        tool: ToolLike | Step,
+        *,
+        outcome: Outcome | str = Outcome.OK,
+        arguments: Mapping[str, Any] | None = None,
+        output: Any = None,
+        call_id: str | None = None,
+        text: str | None = None,
+    ) -> History:
+        """Return a history with one more step: a `Step`, or a tool's name and how the call came back."""
+        step = tool if isinstance(tool, Step) else Step(tool_name(tool), Outcome(outcome), arguments, output, call_id, text)
+        grown = History.__new__(History)
+        steps = self._steps.grown(self._length, step)
+        assert isinstance(steps, _Steps)
+        grown._steps = steps
+        grown._length = self._length + 1
+        return grown
+
+    def seen(self, name: str, failures: bool = False) -> bool:
+        """True when the tool has occurred at least once."""
+        places = (self._steps.invoked if failures else self._steps.ok).places.get(name)
+        return places is not None and places[0] < self._length
+
+    def count(self, name: str, failures: bool = False) -> int:
+        """How often the tool has occurred."""
+        places = (self._steps.invoked if failures else self._steps.ok).places.get(name)
+        if places is None:
+            return 0
+        # The number is read once: a newer version may be growing the list in another thread.
+        known = len(places)
+        length = self._length
+        return known if places[known - 1] < length else bisect_left(places, length, 0, known)
+
+    def total(self, failures: bool = False) -> int:
+        """How many steps count, of all tools together."""
+        return (self._steps.invoked if failures else self._steps.ok).total[self._length]
+
+    @property
+    def last(self) -> str | None:
+        """Name of the last tool that came back ok, None when there is none."""
+        return self._steps.ok.last[self._length]
+
+    @property
+    def last_invocation(self) -> str | None:
+        """Name of the last tool that came back ok or failed, None when there is none."""
+        return self._steps.invoked.last[self._length]
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        if isinstance(index, slice):
+            return tuple(self._steps.items[i] for i in range(*index.indices(self._length)))
+        if not -self._length <= index < self._length:
+            raise IndexError(f"step {index} of a history of {self._length}")
+        return self._steps.items[index if index >= 0 else index + self._length]
+
+    def __iter__(self) -> Iterator[Step]:
+        items = self._steps.items
+        return (items[i] for i in range(self._length))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        if self._length != other._length:
+            return False
+        return self._steps is other._steps or all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        words = (step.tool if step.outcome is Outcome.OK else f"{step.tool}!{step.outcome.value}" for step in self)
+        return f"History({', '.join(words)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (History, (list(self),))

@@ -1,0 +1,95 @@
+"""Judging the arguments of one call against the rules that narrow them or ask about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from maymust.core.fragment import Fragment, Undecided, admits
+from maymust.core.permit import Permit
+
+
+def outside(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> str | None:
+    """Return why the arguments leave what the rules admit, in words for the model; None when they are within.
+
+    A narrowed parameter has to be given: one that is left out could mean anything. A keyword that cannot be judged here keeps
+    the call closed.
+    """
+    for parameter, fragments in permit.arguments(name).items():
+        if arguments is None or parameter not in arguments:
+            return f"{parameter} has to be given: {_all_words(fragments)}{_reasons(permit, name, parameter)}"
+        value = arguments[parameter]
+        for fragment in fragments:
+            try:
+                if admits(fragment, value):
+                    continue
+            except Undecided as error:
+                return f"{parameter} cannot be judged: the rule uses the keyword {error}"
+            return f"{parameter} has to be {fragment_words(fragment)}, got {_json(value)}{_reasons(permit, name, parameter)}"
+    return None
+
+
+def askers(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Names of the requirements that ask a person about this call, in rank order.
+
+    A condition on parameters asks when every fragment holds; where one cannot be judged, or its parameter is left out, it asks.
+    """
+    return tuple(by for by, when in permit.questions(name) if when is True or (isinstance(when, Mapping) and _matches(when, arguments)))
+
+
+def _matches(when: Mapping[str, Fragment], arguments: Mapping[str, Any] | None) -> bool:
+    if arguments is None:
+        return True
+    for parameter, fragment in when.items():
+        try:
+            if parameter in arguments and not admits(fragment, arguments[parameter]):
+                return False
+        except Undecided:
+            continue
+    return True
+
+
+def _reasons(permit: Permit, name: str, parameter: str) -> str:
+    rules = (spoken.rule for spoken in permit.why(name) if spoken.rule.target == name)
+    texts = dict.fromkeys(rule.reason for rule in rules if rule.reason and rule.arguments and parameter in rule.arguments)
+    return f" ({'; '.join(text for text in texts if text)})" if texts else ""
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _all_words(fragments: tuple[Fragment, ...]) -> str:
+    return " and ".join(fragment_words(fragment) for fragment in fragments)
+
+
+_WORDS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "minLength": "at least {} characters long",
+    "maxLength": "at most {} characters long",
+    "const": "{}",
+    "pattern": "a text that matches {}",
+    "multipleOf": "a multiple of {}",
+}
+_ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
+
+
+def fragment_words(fragment: Fragment) -> str:
+    """Return a fragment in words, e.g. `a number, at most 100`."""
+    parts = []
+    for keyword, value in fragment.items():
+        if keyword == "type":
+            names = (value,) if isinstance(value, str) else value
+            parts.append(" or ".join(_ARTICLES.get(name, f"a {name}") for name in names))
+        elif keyword == "enum":
+            parts.append(f"one of {', '.join(_json(item) for item in value)}" if value else "no value at all")
+        elif keyword in _WORDS:
+            parts.append(_WORDS[keyword].format(_json(value)))
+        else:
+            parts.append(f"{keyword} {_json(value)}")
+    return ", ".join(parts) or "anything"

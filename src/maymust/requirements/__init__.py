@@ -1,0 +1,1 @@
+"""The built-in requirements, and the way to write one's own."""

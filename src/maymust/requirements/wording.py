@@ -1,0 +1,42 @@
+"""The sentences in which requirements give their reasons. They are read by models, so they name tools and say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def listed(names: Iterable[str], word: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    names = list(names)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def times(count: int, kind: str) -> str:
+    """`0 ok calls`, `1 ok call`."""
+    return f"{count} {kind} call{'' if count == 1 else 's'}"
+
+
+def after_text(groups: Sequence[Sequence[str]], failures: bool) -> str:
+    """What is missing: each group needs one of its tools."""
+    verb = "be called" if failures else "succeed"
+    names = [listed(group, "or") for group in groups]
+    plural = len(groups) > 1
+    return f"{listed(names)} {'have' if plural else 'has'} to {verb} first"
+
+
+def before_text(target: str, names: Sequence[str]) -> str:
+    """What has closed the tool for good."""
+    return f"{listed(names)} {'was' if len(names) == 1 else 'were'} already called, and {target} is possible only before that"
+
+
+def limit_text(target: str, limit: int) -> str:
+    """The limit that is used up."""
+    if limit == 0:
+        return f"{target} may not be called at all (limit 0)"
+    return f"{target} was already called {limit} time{'' if limit == 1 else 's'} (limit {limit})"
+
+
+def owed_text(target: str, owed: int, failures: bool) -> str:
+    """What has to happen before the end."""
+    verb = "be called" if failures else "succeed"
+    return f"{target} has to {verb}" if owed == 1 else f"{target} has to {verb} {owed} more times"

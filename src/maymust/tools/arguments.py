@@ -35,6 +35,11 @@ class Arguments(Protocol):
         """The JSON schema, an object."""
         ...
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Names of the parameters whose values must not be shown."""
+        ...
+
     def parse(self, arguments: Mapping[str, Any]) -> Parsed:
         """Validate; raises ArgumentsInvalid."""
         ...
@@ -51,6 +56,7 @@ class FunctionArguments:
         self._further = None if parameters.further is ABSENT else _Field(Parameter("**", parameters.further, ABSENT, ""), tool)
         self._taken = parameters.taken
         self.schema = self._build_schema()
+        self.secrets = frozenset(name for name, field in self._fields.items() if field.secret)
 
     def _build_schema(self) -> dict[str, Any]:
         named = [(name, field) for name, field in self._fields.items()]

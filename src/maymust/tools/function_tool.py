@@ -13,7 +13,7 @@ from maymust.errors import PolicyError
 from maymust.tools.arguments import Arguments, FunctionArguments, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.docstring import read_docstring
-from maymust.tools.parameters import check_signature, context_parameter, read_parameters, resolve_early, unwrap
+from maymust.tools.parameters import check_signature, context_parameter, name_of, read_parameters, resolve_early, same_function, unwrap
 from maymust.tools.schema_arguments import SchemaArguments
 
 ApprovalMode = Literal["never_require", "always_require"]
@@ -21,7 +21,7 @@ Effect = Literal["read", "idempotent", "once"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SETTINGS = ("name", "description", "approval_mode", "timeout", "repeatable", "effect", "untrusted")
-_FROZEN = frozenset({*_SETTINGS, "function", "is_async", "parameters"})
+_FROZEN = frozenset({*_SETTINGS, "function", "is_async", "parameters", "secrets"})
 
 
 class Tool:
@@ -90,11 +90,13 @@ class Tool:
         body = function if function is not None else self.run
         if function is not None:
             fields["function"] = function
-            fields["is_async"] = inspect.iscoroutinefunction(unwrap(function))
-            fields.setdefault("description", read_docstring(getattr(unwrap(function), "__doc__", None)).text)
+            inner = unwrap(function)
+            fields["is_async"] = inspect.iscoroutinefunction(inner)
+            fields["_docstring"] = read_docstring(getattr(inner, "__doc__", None))
+            fields.setdefault("description", fields["_docstring"].text)
         self._check()
         if "_arguments" not in fields:
-            check_signature(body, self.name)
+            fields["_signature"] = check_signature(body, self.name)
 
     def _check(self) -> None:
         """Raise PolicyError for settings that no run could use."""
@@ -136,7 +138,7 @@ class Tool:
         if isinstance(function, Tool):
             raise TypeError(f"{function!r} is a tool already.")
         made = object.__new__(Tool)
-        settings = (name or _name_of(function), description, approval_mode, timeout, repeatable, effect, untrusted)
+        settings = (name or name_of(function), description, approval_mode, timeout, repeatable, effect, untrusted)
         made._settle(function, dict(zip(_SETTINGS, settings, strict=True)))
         return made
 
@@ -181,6 +183,11 @@ class Tool:
         """JSON schema of the arguments, an object. Built at first use; do not change it."""
         return self._built().schema
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Names of the parameters that take secrets (`SecretStr`): traces and stores must mask what the model wrote there."""
+        return self._built().secrets
+
     def parse(self, arguments: Mapping[str, Any]) -> Parsed:
         """Validate what the model wrote. Raises ArgumentsInvalid, whose text is for the model."""
         return self._built().parse(arguments)
@@ -212,15 +219,23 @@ class Tool:
         if found is not None:
             return found  # type: ignore[no-any-return]
         body = self.function if self.function is not None else self.run
-        parameters = read_parameters(body, self.name, read_docstring(getattr(unwrap(body), "__doc__", None)), self._local_types)
+        # A subclass whose __init__ leaves out super().__init__() has neither.
+        signature = self.__dict__.get("_signature") or check_signature(body, self.name)
+        docstring = self.__dict__.get("_docstring") or read_docstring(getattr(unwrap(body), "__doc__", None))
+        parameters = read_parameters(body, self.name, signature, docstring.parameters, self._local_types)
         self.__dict__["_context_name"] = parameters.context
         # Threads may build it at once; all get the first one.
         return self.__dict__.setdefault("_arguments", FunctionArguments(parameters, self.name))  # type: ignore[no-any-return]
 
     def __setattr__(self, key: str, value: Any) -> None:
         if key in _FROZEN:
-            raise AttributeError(f"A tool is immutable: {key!r} of {self!r} cannot be set. Make another tool with {key}=...")
+            raise AttributeError(f"A tool is immutable: {key!r} of {self!r} cannot be set. Give it to the constructor.")
         super().__setattr__(key, value)
+
+    def __delattr__(self, key: str) -> None:
+        if key in _FROZEN:
+            raise AttributeError(f"A tool is immutable: {key!r} of {self!r} cannot be deleted.")
+        super().__delattr__(key)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -271,18 +286,3 @@ def as_tool(thing: Any) -> Tool:
         made.__dict__["_is_bare"] = True
         return made
     raise TypeError(f"{thing!r} is no tool: give a Tool, a function, a bound method or a subclass of Tool.")
-
-
-def same_function(one: Any, other: Any) -> bool:
-    """Whether two callables are one: the same object, or the same method bound to the same object."""
-    if one is other:
-        return True
-    own, its = getattr(one, "__func__", None), getattr(other, "__func__", None)
-    return own is not None and own is its and one.__self__ is other.__self__
-
-
-def _name_of(function: Any) -> str:
-    found = getattr(unwrap(function), "__name__", "")
-    if found == "<lambda>" or not (inspect.isroutine(function) or hasattr(function, "func")):
-        raise PolicyError(f"{function!r} has no name of its own. Give the tool one with name=...")
-    return found

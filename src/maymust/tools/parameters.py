@@ -13,7 +13,6 @@ from typing import Annotated, Any
 
 from maymust.errors import PolicyError
 from maymust.tools.context import FunctionInvocationContext
-from maymust.tools.docstring import Docstring
 
 ABSENT: Any = inspect.Parameter.empty
 
@@ -82,6 +81,22 @@ def unwrap(function: Any) -> Any:
     return inspect.unwrap(getattr(function, "__func__", function))
 
 
+def name_of(function: Any) -> str:
+    """The name a function was written under. Raises PolicyError for a lambda or an object, which have none."""
+    found = getattr(unwrap(function), "__name__", "")
+    if found == "<lambda>" or not (inspect.isroutine(function) or hasattr(function, "func")):
+        raise PolicyError(f"{function!r} has no name of its own. Give the tool one with name=...")
+    return str(found)
+
+
+def same_function(one: Any, other: Any) -> bool:
+    """Whether two callables are one: the same object, or the same method bound to the same object."""
+    if one is other:
+        return True
+    own, its = getattr(one, "__func__", None), getattr(other, "__func__", None)
+    return own is not None and own is its and one.__self__ is other.__self__
+
+
 def resolve_early(function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict[str, Any]:
     """Annotations written as text that need the names around the decorator, resolved while those names are in reach."""
     inner = unwrap(function)
@@ -99,9 +114,15 @@ def resolve_early(function: Callable[..., Any], local_names: Mapping[str, Any]) 
     return found
 
 
-def read_parameters(function: Callable[..., Any], tool: str, docstring: Docstring, resolved: Mapping[str, Any]) -> Parameters:
-    """Read the signature of `function`. Raises PolicyError for annotations that cannot be resolved."""
-    signature = check_signature(function, tool)
+def read_parameters(
+    function: Callable[..., Any], tool: str, signature: inspect.Signature, said: Mapping[str, str], resolved: Mapping[str, Any]
+) -> Parameters:
+    """Read the parameters. Raises PolicyError for annotations that cannot be resolved.
+
+    signature   what `check_signature` gave
+    said        what the docstring says about parameters
+    resolved    what `resolve_early` gave
+    """
     inner = unwrap(function)
     held = _held_by_partials(function)
     listed: list[Parameter] = []
@@ -120,8 +141,9 @@ def read_parameters(function: Callable[..., Any], tool: str, docstring: Docstrin
             further = Any if annotation is ABSENT else annotation
         else:
             plain, description = _description(Any if annotation is ABSENT else annotation)
-            listed.append(Parameter(parameter.name, plain, parameter.default, description or docstring.parameters.get(parameter.name, "")))
-    named = {parameter.name for parameter in inspect.signature(inner).parameters.values() if parameter.kind is not parameter.VAR_KEYWORD}
+            listed.append(Parameter(parameter.name, plain, parameter.default, description or said.get(parameter.name, "")))
+    own = signature if inner is function else inspect.signature(inner)
+    named = {parameter.name for parameter in own.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD}
     return Parameters(tuple(listed), further, context, frozenset(named.difference(parameter.name for parameter in listed)))
 
 

@@ -24,6 +24,9 @@ class SchemaArguments:
         except (TypeError, ValueError) as error:
             raise PolicyError(f"Tool {tool!r}: its parameters are no JSON: {error}.") from error
         self.schema = {"type": "object", "properties": {}, **own}
+        self.secrets = frozenset(
+            name for name, body in self.schema["properties"].items() if isinstance(body, dict) and body.get("writeOnly")
+        )
         self._check = compile_schema(self.schema, whose=f"The parameters of tool {tool!r}")
 
     def parse(self, arguments: Mapping[str, Any]) -> Parsed:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 
+_NO_FORM = "expected a value with a JSON form (NaN and infinities have none)"
+
+
+class NotJson(Exception):
+    """A number that is none."""
+
+
 def adapter_of(annotation: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
     """The adapter of a type, its JSON schema, and whether there is a secret in it. Equal types share them."""
     try:
@@ -75,6 +82,8 @@ def check(adapter: TypeAdapter[Any], name: str, given: Any, *, secret: bool = Fa
 
     try:
         value = validate(adapter, given)
+    except NotJson:
+        return None, None, [_fault(name, _NO_FORM, given, secret=secret)]
     except ValidationError as error:
         return None, None, faults_of(name, given, error, secret=secret)
     except Exception as error:
@@ -82,16 +91,24 @@ def check(adapter: TypeAdapter[Any], name: str, given: Any, *, secret: bool = Fa
         return None, None, [_fault(name, f"expected a value that can be checked ({type(error).__name__})", given, secret=secret)]
     form = json_form(adapter, value)
     if form is ABSENT:
-        return None, None, [_fault(name, "expected a value with a JSON form (NaN and infinities have none)", given, secret=secret)]
+        return None, None, [_fault(name, _NO_FORM, given, secret=secret)]
     return value, form, []
 
 
 def validate(adapter: TypeAdapter[Any], given: Any) -> Any:
-    """Validate as JSON, so that strict models take dates and tuples; what is no JSON (middleware's doing) as Python."""
+    """Validate as JSON, so that strict models take dates and tuples; what is no JSON (middleware's doing) as Python.
+
+    Raises NotJson for NaN and infinities wherever they are: they would pass every bound of a rule.
+    """
     try:
         text = json.dumps(given)
     except (TypeError, ValueError):
         return adapter.validate_python(given)
+    if "NaN" in text or "Infinity" in text:
+        try:
+            json.dumps(given, allow_nan=False)
+        except ValueError:
+            raise NotJson from None
     return adapter.validate_json(text)
 
 

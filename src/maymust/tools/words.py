@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -42,7 +43,7 @@ def shorten(value: Any) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        text = " ".join(repr(value).split())
+        text = " ".join(reprlib.repr(value).split())
     return encodable(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 

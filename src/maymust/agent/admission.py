@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from maymust.agent.call_record import CallRecord
-from maymust.agent.planning import permit_at, plan_of, run_view
+from maymust.agent.planning import closed_by_guard, permit_at, plan_of, run_view
 from maymust.agent.state import RunState
 from maymust.core.bounds import Bounds
 from maymust.core.history import History
@@ -48,6 +48,12 @@ def _permit(state: RunState, history: History) -> Permit:
     turn = state.turns[-1]
     if history is turn.permit.history and not turn.relaxed and turn.measure is None and not turn.grace:
         return turn.permit
+    if turn.measure is not None and turn.measure.kind == "deny":
+        try:
+            return permit_at(state, history, more=(closed_by_guard(turn.measure),))
+        except PermitError:
+            # As at the start of a turn: the guard makes no dead end.
+            return permit_at(state, history)
     return permit_at(state, history, relaxed=turn.relaxed)
 
 

@@ -43,7 +43,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         reply.usage,
         coming.relaxed,
         coming.grace,
-        coming.measure.kind if coming.measure else None,
+        coming.measure,
         reply.enforced_by,
     )
     note_request(state)

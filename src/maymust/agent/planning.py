@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from maymust.agent.budget import spent
 from maymust.agent.ladder import RELAX
@@ -102,14 +103,18 @@ def _relaxed_turn(state: RunState) -> TurnPlan:
     return TurnPlan(_forced_finish(state, "ladder", "no usable reply came; give the answer now", relaxed=True), relaxed=True)
 
 
+def closed_by_guard(measure: Measure) -> Extra:
+    """The loop guard's rule that closes a tool for one turn."""
+    return Extra("loop_guard", Rule(measure.tool, allowed=False, reason=measure.reason), lapses_force=True)
+
+
 def _guarded_turn(state: RunState, permit: Permit, measure: Measure) -> TurnPlan:
     if measure.kind == "finish" and permit.may_stop:
         return TurnPlan(_forced_finish(state, "loop_guard", measure.reason), measure=measure)
     if measure.tool not in permit.tools:
         return TurnPlan(permit, measure=measure)
-    more = (Extra("loop_guard", Rule(measure.tool, allowed=False, reason=measure.reason), lapses_force=True),)
     try:
-        return TurnPlan(permit_at(state, state.history, more=more), measure=measure)
+        return TurnPlan(permit_at(state, state.history, more=(closed_by_guard(measure),)), measure=replace(measure, kind="deny"))
     except PermitError:
         # The guard is there to save a run: what would leave nothing to call is not done.
         return TurnPlan(permit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from maymust.agent.budget import Budget
@@ -50,7 +50,7 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
     relaxed: bool = False
     grace: bool = False
-    measure: str | None = None
+    measure: Measure | None = None
     enforced_by: str = "maymust"
     guidance: str = ""
 
@@ -166,7 +166,7 @@ class RunState:
             counters=self.counters.to_dict(),
             usage=self.usage.to_dict(),
             guard={"recent": list(self.guard.recent), "hits": self.guard.hits},
-            measure=None if self.measure is None else {"kind": self.measure.kind, "tool": self.measure.tool, "reason": self.measure.reason},
+            measure=None if self.measure is None else asdict(self.measure),
             inbox=[message.to_dict() for message in self.inbox],
             given={name: {"rules": [rule.to_dict() for rule in given.rules], "at": given.at} for name, given in self.given.items()},
         )
@@ -230,20 +230,15 @@ def _turn_to_dict(turn: Turn) -> dict[str, Any]:
         "usage": turn.usage.to_dict(),
         "relaxed": turn.relaxed,
         "grace": turn.grace,
-        "measure": turn.measure,
+        "measure": None if turn.measure is None else asdict(turn.measure),
         "enforced_by": turn.enforced_by,
         "guidance": turn.guidance,
     }
 
 
 def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
-    turns = []
-    for turn in data["turns"]:
-        fields = {**turn, "permit": Permit.from_dict(turn["permit"]), "call_ids": tuple(turn["call_ids"]), "usage": Usage(**turn["usage"])}
-        turns.append(Turn(**fields))
-    history = History()
-    for step in data["history"]:
-        history = history.add(Step.from_dict(step))
+    history = History(Step.from_dict(step) for step in data["history"])
+    turns = [_turn_from_dict(turn, history) for turn in data["turns"]]
     choice = data["choice"]
     plain = {name: data[name] for name in _PLAIN}
     plain.update(
@@ -270,6 +265,18 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
             name: GivenRules(tuple(Rule.from_dict(rule) for rule in given["rules"]), given["at"]) for name, given in data["given"].items()
         },
     )
+
+
+def _turn_from_dict(data: Mapping[str, Any], history: History) -> Turn:
+    permit, measure = data["permit"], data["measure"]
+    fields = {
+        **data,
+        "permit": Permit.from_dict(permit, history.at(permit["steps"])),
+        "call_ids": tuple(data["call_ids"]),
+        "usage": Usage(**data["usage"]),
+        "measure": None if measure is None else Measure(**measure),
+    }
+    return Turn(**fields)
 
 
 def _names(names: list[str] | None) -> tuple[str, ...] | None:

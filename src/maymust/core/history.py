@@ -82,6 +82,14 @@ class History(Sequence[Step]):
         grown._length = self._length + 1
         return grown
 
+    def at(self, length: int) -> History:
+        """Return the version with the first `length` steps, in O(1). Raises IndexError when there are not so many."""
+        if not 0 <= length <= self._length:
+            raise IndexError(f"a version of {length} steps of a history of {self._length}")
+        version = History.__new__(History)
+        version._steps, version._length = self._steps, length
+        return version
+
     def seen(self, name: str, failures: bool = False) -> bool:
         """True when the tool has occurred at least once."""
         places = (self._steps.invoked if failures else self._steps.ok).places.get(name)

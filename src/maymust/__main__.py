@@ -1,0 +1,7 @@
+"""`python -m maymust` is the command `maymust`."""
+
+import sys
+
+from maymust.cli.main import main
+
+sys.exit(main())

@@ -11,10 +11,11 @@ from maymust.core.step import Outcome, Step
 from maymust.core.tool_spec import ToolLike, tool_name
 
 
-class _Tally:
+class Tally:
     """The steps of one kind (ok, or ok and failed): where each tool occurs, the last one, and how many so far.
 
-    `last[n]` and `total[n]` speak of the first n steps, so that any version of a history reads its own line.
+    `places` may hold places of newer versions: those below a version's length are its own. `last[n]` and `total[n]` speak of the
+    first n steps, so that any version reads its own line.
     """
 
     __slots__ = ("last", "places", "total")
@@ -37,8 +38,8 @@ class _Steps(Buffer[Step]):
     __slots__ = ("invoked", "ok")
 
     def __init__(self, items: Iterable[Step] = ()) -> None:
-        self.ok = _Tally()
-        self.invoked = _Tally()
+        self.ok = Tally()
+        self.invoked = Tally()
         super().__init__(items)
 
     def append(self, item: Step) -> None:
@@ -74,7 +75,11 @@ class History(Sequence[Step]):
         text: str | None = None,
     ) -> History:
         """Return a history with one more step: a `Step`, or a tool's name and how the call came back."""
-        step = tool if isinstance(tool, Step) else Step(tool_name(tool), Outcome(outcome), arguments, output, call_id, text)
+        if isinstance(tool, Step):
+            step = tool
+        else:
+            known = outcome if isinstance(outcome, Outcome) else Outcome(outcome)
+            step = Step(tool_name(tool), known, arguments, output, call_id, text)
         grown = History.__new__(History)
         steps = self._steps.grown(self._length, step)
         assert isinstance(steps, _Steps)
@@ -89,6 +94,10 @@ class History(Sequence[Step]):
         version = History.__new__(History)
         version._steps, version._length = self._steps, length
         return version
+
+    def tally(self, failures: bool) -> Tally:
+        """The shared tally behind the questions, for whoever asks many at once. To read, not to change."""
+        return self._steps.invoked if failures else self._steps.ok
 
     def seen(self, name: str, failures: bool = False) -> bool:
         """True when the tool has occurred at least once."""

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from maymust.core.bounds import Bounds
+from maymust.core.dead_end import dead_end
 from maymust.core.fold import Mode, fold
 from maymust.core.folded import Folded
 from maymust.core.gate import Gate
-from maymust.core.given import Interned, ask_opaque, read_rules
 from maymust.core.history import History
 from maymust.core.permit import Permit
 from maymust.core.requirement import BoundRequirement, BuiltIn, RunView, bind
 from maymust.core.rule import Rule
-from maymust.core.tool_set import ToolSet
-from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, tool_name
-from maymust.core.verdict import Extra, Voice
-from maymust.errors import DeadEndError, ForceUnmetError, PolicyError
+from maymust.core.speakers import Question, Rest, Speakers
+from maymust.core.tool_set import ToolSet, ToolSets
+from maymust.core.tool_spec import FINAL_ANSWER, ToolLike
+from maymust.core.verdict import Extra
+from maymust.errors import PolicyError
 
 _EMPTY = History()
-_CACHED = 1024
-_SETS = 64
 
 
 class Policy:
@@ -53,17 +50,14 @@ class Policy:
             bound[one.name] = one
         self.requirements: tuple[BoundRequirement, ...] = tuple(bound.values())
         self._seats = tuple(one for one in self.requirements if one.enabled)
-        self.opaque: tuple[BoundRequirement, ...] = tuple(one for one in self._seats if not isinstance(one, BuiltIn))
-        self._is_built_in = tuple(isinstance(one, BuiltIn) for one in self._seats)
-        self._speakers = tuple(one.rules for one in self._seats)
-        # Most requirements keep no memory, and then they can all be asked with one view of the run.
-        self._remembering = tuple(getattr(one, "uses_memory", True) for one in self._seats)
-        self._simple = not any(self._remembering)
-        self._interned = Interned()
-        self._sets: dict[tuple[int, ...], ToolSet] = {}
-        self._elsewhere: dict[int, tuple[Sequence[ToolLike], ToolSet]] = {}
-        self._lock = threading.Lock()
+        self._speakers = Speakers(self._seats, self._home)
+        self._sets = ToolSets(self._home)
         self._hash: str | None = None
+
+    @property
+    def opaque(self) -> tuple[BoundRequirement, ...]:
+        """The enabled requirements that only their rules are known of."""
+        return self._speakers.opaque
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -100,120 +94,47 @@ class Policy:
 
         Raises ForceUnmetError, ConflictError, DeadEndError (in this order), and PolicyError for a requirement at fault.
         """
-        tools = self._home if present is None else self._tool_set(present)
+        tools = self._home if present is None else self._sets.find(present)
         if not self._seats and not extra:
-            return self._silent(tools, relaxed, mode)
+            return self._silent(tools, mode)
+        speakers = self._speakers
         view = tools.view if run is None else _view_of(run, tools)
-        said: Sequence[tuple[Rule, ...]]
-        try:
-            if self._simple:
-                said = [rules(history, view) for rules in self._speakers]
-            else:
-                said = [self._rules(place, history, view, memories, given, tools) for place in range(len(self._seats))]
-        except ForceUnmetError as error:
-            if not relaxed and error.tool in tools.order:
-                raise
-            said = self._pardoned(history, view, memories, given, tools, relaxed)
-        plain = not extra and not relaxed and mode is None
-        key: Any = tuple(map(id, said))
-        if not plain:
-            key = (key, relaxed, mode, tuple((one.name, id(self._interned.rule(one.rule)), one.lapses_force) for one in extra))
-        entry = tools.cache.get(key)
-        folded = entry[1] if entry is not None else self._folded(key, said, tools, extra, relaxed, mode)
+        key: Any = speakers.flags.of(history)
+        if extra or relaxed or mode is not None:
+            key = (key, relaxed, mode, speakers.key_of(extra))
+        rest: Rest = {}
+        if speakers.rest:
+            rest = speakers.ask_rest(Question(history, view, memories, given, tools, relaxed))
+            key = (key, speakers.key_of_rest(rest))
+        entry = tools.by_situation.get(key)
+        if entry is None:
+            entry = self._fold(key, Question(history, view, memories, given, tools, relaxed), rest, extra, mode)
+        folded: Folded = entry[1]
         permit = Permit(folded, history, self._seats, view, memories)
         if not folded.allowed:
-            raise _dead_end(permit, folded)
+            raise dead_end(permit, folded)
         return permit
 
-    def _rules(
-        self,
-        place: int,
-        history: History,
-        view: RunView,
-        memories: Mapping[str, dict[str, Any]] | None,
-        given: Mapping[str, Iterable[Rule]] | None,
-        tools: ToolSet,
-    ) -> tuple[Rule, ...]:
-        """What one requirement says, as a tuple whose identity tells its contents."""
-        seat = self._seats[place]
-        if memories is not None and self._remembering[place]:
-            view = RunView(memories.get(seat.name, {}), view.tools, view.metadata, view.deps, view.now)
-        if self._is_built_in[place]:
-            rules: tuple[Rule, ...] = seat.rules(history, view)
-            return rules
-        if given is not None and seat.name in given:
-            answer: Any = given[seat.name]
-        else:
-            answer = ask_opaque(seat, lambda: seat.rules(history, view))
-        read = ask_opaque(seat, lambda: read_rules(seat.name, answer, tools, self._home))
-        return self._interned.group(map(self._interned.rule, read))
+    def _fold(self, key: Any, question: Question, rest: Rest, extra: Sequence[Extra], mode: Mode) -> tuple[Any, Folded]:
+        """Ask everybody, and fold what they say, unless the very same was folded before. Gives what was said, and the fold."""
+        said = self._speakers.ask_all(question, rest)
+        # What was said is found again by identity. Entries keep it alive, so that nothing else can take those identities.
+        spoken = (tuple(map(id, said)), question.relaxed, mode, self._speakers.key_of(extra))
+        entry = question.tools.by_rules.get(spoken)
+        if entry is None:
+            voices = self._speakers.voices(said, extra)
+            folded = fold(voices, question.tools, final_answer_as_tool=self.final_answer_as_tool, relaxed=question.relaxed, mode=mode)
+            entry = question.tools.by_rules.put(spoken, (said, folded))
+        result: tuple[Any, Folded] = question.tools.by_situation.put(key, entry)
+        return result
 
-    def _pardoned(
-        self,
-        history: History,
-        view: RunView,
-        memories: Mapping[str, dict[str, Any]] | None,
-        given: Mapping[str, Iterable[Rule]] | None,
-        tools: ToolSet,
-        relaxed: bool,
-    ) -> list[tuple[Rule, ...]]:
-        """What all requirements say, where a force that cannot be met counts as the denial that stands behind it."""
-        said = []
-        for place in range(len(self._seats)):
-            try:
-                said.append(self._rules(place, history, view, memories, given, tools))
-            except ForceUnmetError as error:
-                if not relaxed and error.tool in tools.order:
-                    raise
-                said.append(self._interned.group(() if error.rule is None else (self._interned.rule(error.rule),)))
-        return said
-
-    def _folded(
-        self, key: Any, said: Sequence[tuple[Rule, ...]], tools: ToolSet, extra: Sequence[Extra], relaxed: bool, mode: Mode
-    ) -> Folded:
-        voices = [
-            Voice(one.name, math.inf, self._interned.rule(one.rule), order=order, lapses_force=one.lapses_force)
-            for order, one in enumerate(extra)
-        ]
-        for place, (seat, rules) in enumerate(zip(self._seats, said, strict=True)):
-            lapses = getattr(seat, "lapses_force", False)
-            voices.extend(Voice(seat.name, seat.priority, rule, order=place, seat=place, lapses_force=lapses) for rule in rules)
-        folded = fold(voices, tools, final_answer_as_tool=self.final_answer_as_tool, relaxed=relaxed, mode=mode)
-        # The entry holds what its key was made of: as long as it is here, no other object can take those identities.
-        with self._lock:
-            if len(tools.cache) >= _CACHED:
-                tools.cache.pop(next(iter(tools.cache)))
-            tools.cache[key] = ((tuple(said), tuple(voices)), folded)
-        return folded
-
-    def _silent(self, tools: ToolSet, relaxed: bool, mode: Mode) -> Permit:
+    def _silent(self, tools: ToolSet, mode: Mode) -> Permit:
         """The one permit of a policy that says nothing."""
-        key = ("silent", mode)
-        permit = tools.cache.get(key)
+        permit: Permit | None = tools.by_situation.get(("silent", mode))
         if permit is None:
-            permit = Permit(fold((), tools, final_answer_as_tool=self.final_answer_as_tool, mode=mode), _EMPTY)
-            tools.cache[key] = permit
+            made = Permit(fold((), tools, final_answer_as_tool=self.final_answer_as_tool, mode=mode), _EMPTY)
+            permit = tools.by_situation.put(("silent", mode), made)
         return permit
-
-    def _tool_set(self, present: Sequence[ToolLike]) -> ToolSet:
-        """The set for the tools of a moment; found by identity where the same tuple is given again."""
-        entry = self._elsewhere.get(id(present))
-        if entry is not None and entry[0] is present:
-            return entry[1]
-        given = tuple(tool for tool in present if tool_name(tool) != FINAL_ANSWER)
-        if given == self._home.specs:
-            return self._home
-        key = tuple(map(id, given))
-        with self._lock:
-            tools = self._sets.get(key)
-            if tools is None:
-                if len(self._sets) >= _SETS:
-                    self._sets.clear()
-                    self._elsewhere.clear()
-                tools = self._sets[key] = ToolSet(given)
-            if isinstance(present, tuple):
-                self._elsewhere[id(present)] = (present, tools)
-        return tools
 
     def surely_admits(
         self,
@@ -228,19 +149,16 @@ class Policy:
 
         Opaque requirements are the caller's business. False only means that the call has to wait for what is open.
         """
-        tools = self._home if present is None else self._tool_set(present)
+        tools = self._home if present is None else self._sets.find(present)
         if tool not in tools.order:
             return False
         view = tools.view if run is None else _view_of(run, tools)
         for place, seat in enumerate(self._seats):
-            if not isinstance(seat, BuiltIn):  # TODO
+            if not isinstance(seat, BuiltIn):
                 continue
             if tool != FINAL_ANSWER and seat.target is not None and seat.target not in tools.order:
                 continue  # of a rule on an absent tool only prevent_stop is left
-            own = view
-            if memories is not None and self._remembering[place]:
-                own = RunView(memories.get(seat.name, {}), view.tools, view.metadata, view.deps, view.now)
-            if not seat.surely_admits(tool, bounds, own):
+            if not seat.surely_admits(tool, bounds, self._speakers.view_of(place, view, memories)):
                 return False
         return True
 
@@ -278,20 +196,3 @@ def _view_of(run: RunView, tools: ToolSet) -> RunView:
 def _described(requirement: BoundRequirement) -> dict[str, Any]:
     describe = getattr(requirement, "describe", None)
     return dict(describe()) if callable(describe) else {}
-
-
-def _dead_end(permit: Permit, folded: Folded) -> DeadEndError:
-    """The error of a permit that allows nothing, with everyone who had a part in it."""
-    parts = []
-    names: dict[str, None] = {}
-    for tool in folded.tools:
-        closers = folded.closers(tool)
-        by = dict.fromkeys(voice.requirement for voice in closers)
-        names.update(by)
-        why = "; ".join(dict.fromkeys(voice.rule.reason for voice in closers if voice.rule.reason))
-        parts.append(f"{tool} is closed by {' and '.join(by)}{f' ({why})' if why else ''}")
-    return DeadEndError(
-        f"nothing may be called and the run may not end: {', '.join(parts)}. Loosen one of these requirements",
-        permit=permit,
-        requirements=tuple(names),
-    )

@@ -6,6 +6,7 @@ import copy
 from typing import Any, ClassVar
 
 from maymust.core.bounds import Bounds
+from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, StepAtom
 from maymust.core.history import History
 from maymust.core.requirement import RunView
 from maymust.core.rule import Rule
@@ -67,14 +68,11 @@ class BoundConditional:
         self.reason = reason
         self.uses_memory = bool(checks)
         self._counts = least > 0 or most is not None
-        self._open = (Rule(target),)
         self._made: dict[Any, tuple[Rule, ...]] = {}
 
     def rules(self, history: History, run: RunView, /) -> tuple[Rule, ...]:
         """The one rule on the target in this history. Raises ForceUnmetError, and PolicyError for a broken check."""
         closed, owed, forced = self._situation(history, run)
-        if closed is None and not owed and not forced:
-            return self._open
         rules = self._made.get((closed, owed, forced))
         if rules is None:
             rules = self._make(closed, owed, forced)
@@ -82,11 +80,11 @@ class BoundConditional:
             raise self._unmet(closed, rules[0])
         return rules
 
-    def _situation(self, history: History, run: RunView) -> tuple[_Closed | None, int, bool]:
-        """What closes the tool, how many calls are owed, and whether it is forced."""
+    def _situation(self, history: History, run: RunView) -> tuple[_Closed | None, bool, bool]:
+        """What closes the tool, whether calls are owed, and whether it is forced."""
         failures = self.failures
         count = history.count(self.tool, failures) if self._counts else 0
-        owed = self.least - count if count < self.least else 0
+        owed = count < self.least
         closed: _Closed | None = None
         if not self.consecutive and (history.last_invocation if failures else history.last) == self.tool:
             closed = ("consecutive_allowed", None)
@@ -118,22 +116,22 @@ class BoundConditional:
                 return ("custom_checks", check)
         return None
 
-    def _make(self, closed: _Closed | None, owed: int, forced: bool) -> tuple[Rule, ...]:
+    def _make(self, closed: _Closed | None, owed: bool, forced: bool) -> tuple[Rule, ...]:
         rule = Rule(
             self.tool,
             allowed=closed is None,
             reason=self.reason if self.reason is not None else self._words(closed, owed, forced),
-            prevent_stop=owed > 0 or (forced and self.force_prevent_stop),
+            prevent_stop=owed or (forced and self.force_prevent_stop),
             forced=forced,
         )
         if len(self._made) >= _REMEMBERED:
             self._made.clear()
         return self._made.setdefault((closed, owed, forced), (rule,))
 
-    def _words(self, closed: _Closed | None, owed: int, forced: bool) -> str:
+    def _words(self, closed: _Closed | None, owed: bool, forced: bool) -> str | None:
         """The reason in the requirement's own words: what closes the tool, and what is still owed."""
         if closed is None:
-            return f"{self.tool} has to be called now" if forced else f"{owed_text(self.tool, owed, self.failures)} first"
+            return self._open_words(owed, forced)
         check, detail = closed
         if check == "consecutive_allowed":
             text = (
@@ -147,18 +145,46 @@ class BoundConditional:
             text = after_text(detail, self.failures)
         else:
             text = f"the check {detail.text} does not hold" if detail.is_named else f"a condition of {self.name} does not hold"
-        return f"{text}; {owed_text(self.tool, owed, self.failures)} before the end" if owed else text
+        return f"{text}; {owed_text(self.tool, self.least, self.failures)} before the end" if owed else text
+
+    def _open_words(self, owed: bool, forced: bool) -> str | None:
+        if forced:
+            return f"{self.tool} has to be called now"
+        return f"{owed_text(self.tool, self.least, self.failures)} before the end" if owed else None
 
     def _unmet(self, closed: _Closed, rule: Rule) -> ForceUnmetError:
         check, step = closed[0], self.force_at_step or 0
         return ForceUnmetError(
-            f"{self.name} forces {self.tool} at step {step}, and its own {check} forbids it there: {self._words(closed, 0, False)}. "
+            f"{self.name} forces {self.tool} at step {step}, and its own {check} forbids it there: {self._words(closed, False, False)}. "
             f"Change force_at_step or {check}",
             tool=self.tool,
             step=step,
             check=check,
             requirement=self.name,
             rule=rule,
+        )
+
+    def guard(self) -> Guard:
+        """The same conditions as data. Custom checks are left out, which `is_partial` tells."""
+        failures, tool = self.failures, self.tool
+        bars: list[Atom] = [CountedAtom(name, 1, failures) for name in self.before]
+        if not self.consecutive:
+            bars.append(LastAtom(tool, failures))
+        if self.most is not None and self.most > 0:
+            bars.append(CountedAtom(tool, self.most, failures))
+        step = None if self.force_at_step is None else StepAtom(self.force_at_step, failures)
+        forces: list[Atom] = [LastAtom(name, failures) for name in sorted(self.force_after)]
+        needs = [tuple(CountedAtom(name, 1, failures) for name in group) for group in self.after]
+        return Guard(
+            tool,
+            bars=tuple(bars),
+            # A limit of 0 closes the tool whatever has happened: a group that nothing can satisfy.
+            needs=((), *needs) if self.most == 0 else tuple(needs),
+            forces=(*forces, *(() if step is None else (step,))),
+            unmet=step,
+            owes=CountedAtom(tool, self.least, failures) if self.least else None,
+            force_prevents=self.force_prevent_stop,
+            is_partial=bool(self.checks),
         )
 
     def surely_admits(self, tool: str, bounds: Bounds, run: RunView) -> bool:

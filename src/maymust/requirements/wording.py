@@ -36,7 +36,7 @@ def limit_text(target: str, limit: int) -> str:
     return f"{target} was already called {limit} time{'' if limit == 1 else 's'} (limit {limit})"
 
 
-def owed_text(target: str, owed: int, failures: bool) -> str:
-    """What has to happen before the end."""
+def owed_text(target: str, least: int, failures: bool) -> str:
+    """What has to have happened before the end."""
     verb = "be called" if failures else "succeed"
-    return f"{target} has to {verb}" if owed == 1 else f"{target} has to {verb} {owed} more times"
+    return f"{target} has to {verb}" if least == 1 else f"{target} has to {verb} {least} times"

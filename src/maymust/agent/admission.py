@@ -6,8 +6,6 @@ admitted only if it is allowed whatever becomes of them; otherwise it waits. Ref
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from maymust.agent.call_record import CallRecord
 from maymust.agent.planning import closed_by_guard, permit_at, plan_of, run_view
 from maymust.agent.state import RunState
@@ -92,7 +90,7 @@ def _judge(state: RunState, index: int) -> CallRecord | None:
     if record.name not in offer.allowed:
         return _refuse(state, record, offer)
     if state.broken is not None:
-        return replace(record, status="admitted", refusal=f"not now: {state.broken}")
+        return record.changed(status="admitted", refusal=f"not now: {state.broken}")
     history, tail = _before(state, index)
     still_open = [name for name, outcome in tail if outcome is None]
     steps = _judge_steps(state, record, history, tail)
@@ -104,13 +102,13 @@ def _judge(state: RunState, index: int) -> CallRecord | None:
     if still_open:
         bounds = Bounds(state.history, tail)
         sure = plan.policy.surely_admits(record.name, bounds, run=run_view(state), memories=state.memories, present=state.tools)
-        return replace(record, status="admitted") if sure else None
+        return record.changed(status="admitted") if sure else None
     try:
         permit = _permit(state, history)
     except PermitError as fault:
         state.broken = str(fault)
-        return replace(record, status="admitted", refusal=f"not now: {fault}")
-    return replace(record, status="admitted") if record.name in permit.allowed else _refuse(state, record, permit)
+        return record.changed(status="admitted", refusal=f"not now: {fault}")
+    return record.changed(status="admitted") if record.name in permit.allowed else _refuse(state, record, permit)
 
 
 def _judge_steps(state: RunState, record: CallRecord, history: History, tail: list[tuple[str, Outcome | None]]) -> CallRecord | None:
@@ -123,7 +121,7 @@ def _judge_steps(state: RunState, record: CallRecord, history: History, tail: li
     if greatest < limit:
         return record
     if least >= limit:
-        return replace(record, status="admitted", refusal=f"not now: the budget of {limit} steps is spent")
+        return record.changed(status="admitted", refusal=f"not now: the budget of {limit} steps is spent")
     return None
 
 
@@ -135,14 +133,14 @@ def _judge_final(state: RunState, index: int) -> CallRecord | None:
     if any(other.status != "done" for other in siblings):
         return None
     if any(other.name == FINAL_ANSWER and other.outcome is Outcome.OK for other in siblings):
-        return replace(record, status="admitted", refusal="not now: the answer was already given in this turn; the first one counts")
+        return record.changed(status="admitted", refusal="not now: the answer was already given in this turn; the first one counts")
     failed = [other for other in siblings if other.name != FINAL_ANSWER and other.outcome is not Outcome.OK]
     if failed:
         said = ", ".join(
             f"{other.name} was {other.outcome}" if other.outcome is not Outcome.FAILED else f"{other.name} failed" for other in failed
         )
-        return replace(
-            record, status="admitted", refusal=f"not now: an answer counts only when the calls beside it succeed, and {said}; answer again"
+        return record.changed(
+            status="admitted", refusal=f"not now: an answer counts only when the calls beside it succeed, and {said}; answer again"
         )
     history, _ = _before(state, index)
     if not _rules_are_fresh(state, history, []):
@@ -150,11 +148,11 @@ def _judge_final(state: RunState, index: int) -> CallRecord | None:
     try:
         permit = _permit(state, history)
     except PermitError as fault:
-        return replace(record, status="admitted", refusal=f"not now: {fault}")
+        return record.changed(status="admitted", refusal=f"not now: {fault}")
     if FINAL_ANSWER not in permit.allowed:
         return _refuse(state, record, permit)
     state.unmet = owed(state, history)
-    return replace(record, status="admitted")
+    return record.changed(status="admitted")
 
 
 def owed(state: RunState, history: History) -> tuple[str, ...]:
@@ -168,7 +166,7 @@ def owed(state: RunState, history: History) -> tuple[str, ...]:
 
 def _refuse(state: RunState, record: CallRecord, permit: Permit) -> CallRecord:
     shown = tuple(name for name in permit.allowed if name != FINAL_ANSWER or not plan_of(state).answers_in_text)
-    return replace(record, status="admitted", refusal=refusal(permit, record.name, shown))
+    return record.changed(status="admitted", refusal=refusal(permit, record.name, shown))
 
 
 def _rules_are_fresh(state: RunState, history: History, still_open: list[str]) -> bool:

@@ -109,8 +109,7 @@ def advance(state: RunState) -> bool:
     """Admit what can be admitted, record what is done; True when the batch is closed."""
     while True:
         before = state.recorded
-        if any(record.status == "waiting" for record in state.calls):
-            admit_waiting(state)
+        admit_waiting(state)
         _record_prefix(state)
         if state.recorded == before:
             break
@@ -154,11 +153,9 @@ def _close_turn(state: RunState) -> None:
         state.bad_replies = 0
     guard = plan_of(state).guard
     if guard is not None:
-        exempt = (
-            frozenset(tool.name for tool in state.tools if tool.repeatable) if any(tool.repeatable for tool in state.tools) else frozenset()
-        )
-        steps = [step_of(record) for record in calls]
-        state.guard, state.measure = loop_guard.look(guard, state.guard, steps, exempt)
+        exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
+        first = state.carried + turn.first_step
+        state.guard, state.measure = loop_guard.look(guard, state.guard, state.history, first, exempt)
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)
     state.calls, state.recorded, state.phase = (), 0, "plan"
@@ -190,9 +187,9 @@ def close_all(state: RunState, why: str) -> None:
         if record.status != "done":
             if record.started:
                 text = f"{why} while this call ran; it may still have taken effect"
-                record = replace(record, status="done", outcome=Outcome.FAILED, text=text)
+                record = record.changed(status="done", outcome=Outcome.FAILED, text=text)
             else:
-                record = replace(record, status="done", outcome=Outcome.REFUSED, text=record.refusal or f"{why} before this call ran")
+                record = record.changed(status="done", outcome=Outcome.REFUSED, text=record.refusal or f"{why} before this call ran")
         calls.append(record)
     state.calls = tuple(calls)
     _record_prefix(state)

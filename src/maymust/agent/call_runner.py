@@ -301,7 +301,7 @@ def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
     if not raw.strip():
         return {}, None
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
+        value = _DECODER.decode(raw)
     except (ValueError, RecursionError) as fault:
         return None, f"the arguments are not valid JSON ({fault}); nothing was run"
     if not isinstance(value, dict):
@@ -312,6 +312,9 @@ def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def outside_of(permit: Permit, tool: str, arguments: dict[str, Any]) -> str | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from maymust.core.step import Outcome, Step
+from maymust.core.history import History
+from maymust.core.step import Step
 from maymust.errors import PolicyError
 
 
@@ -36,9 +35,9 @@ class LoopGuard:
 
 @dataclass(frozen=True, slots=True)
 class GuardMemory:
-    """What the guard remembers between turns: the latest steps since its last hit, and how often it hit."""
+    """What the guard remembers between turns: places in the history of the latest steps since its last hit, and how often it hit."""
 
-    recent: tuple[str, ...] = ()
+    recent: tuple[int, ...] = ()
     hits: int = 0
 
 
@@ -51,28 +50,40 @@ class Measure:
     reason: str
 
 
-def signature(step: Step) -> str:
-    """Equal for steps with the same tool, canonical arguments and outcome. A refused or denied step's text does not count."""
-    said = step.text if step.outcome in (Outcome.OK, Outcome.FAILED) else ""
-    content = json.dumps(
-        [step.tool, step.arguments, step.outcome, said], sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str
-    )
-    return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+def same(one: Step, other: Step) -> bool:
+    """Whether two steps have the same tool, canonical arguments and outcome. What a refused or denied one was told does not count."""
+    if one.tool != other.tool or one.outcome is not other.outcome:
+        return False
+    if one.outcome.is_invocation and one.text != other.text:
+        return False
+    # Python takes 1 and true for equal, JSON does not.
+    return one.arguments == other.arguments and _canonical(one.arguments) == _canonical(other.arguments)
 
 
-def look(guard: LoopGuard, memory: GuardMemory, steps: Iterable[Step], exempt: frozenset[str]) -> tuple[GuardMemory, Measure | None]:
-    """Look at the steps of one turn: the new memory, and a measure for the next turn if that was a loop."""
+def _canonical(arguments: object) -> str:
+    return json.dumps(arguments, sort_keys=True, default=str)
+
+
+def look(guard: LoopGuard, memory: GuardMemory, history: History, first: int, exempt: frozenset[str]) -> tuple[GuardMemory, Measure | None]:
+    """Look at the steps from `first` on, those of one turn: the new memory, and a measure for the next turn if that was a loop."""
     count, size = guard.window
-    recent = list(memory.recent)
-    for step in steps:
+    keep = max(size, guard.repeats)
+    recent = memory.recent
+    for place in range(first, len(history)):
+        step = history[place]
         if step.tool in exempt:
             continue
-        mark = signature(step)
-        recent.append(mark)
-        running = len(recent) >= guard.repeats and all(other == mark for other in recent[-guard.repeats :])
-        if running or recent[-size:].count(mark) >= count:
+        recent = (*recent[1 - keep :], place) if len(recent) >= keep else (*recent, place)
+        running, alike = 0, 0
+        unbroken = True
+        for distance, earlier in enumerate(reversed(recent)):
+            equal = earlier == place or same(history[earlier], step)
+            unbroken = unbroken and equal
+            running += unbroken
+            alike += equal and distance < size
+        if running >= guard.repeats or alike >= count:
             hits = memory.hits + 1
             reason = f"{step.tool} was called with the same arguments and the same outcome again and again; do something else"
             kind: Literal["deny", "finish", "stop"] = "deny" if hits == 1 else "finish" if hits == 2 else "stop"
             return GuardMemory((), hits), Measure(kind, step.tool, reason)
-    return GuardMemory(tuple(recent[-max(size, guard.repeats) :]), memory.hits), None
+    return GuardMemory(recent, memory.hits), None

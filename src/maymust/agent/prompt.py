@@ -111,9 +111,9 @@ def note_request(state: RunState) -> None:
 
 def status_text(permit: Permit, answers_in_text: bool) -> str:
     """The step's status in words; empty when everything is open."""
-    closed = [name for name in permit.tools if permit.verdict(name) in (Verdict.DENIED, Verdict.WITHHELD)]
-    if not closed:
+    if not permit.denied and not permit.withheld:
         return ""
+    closed = [name for name in permit.tools if permit.verdict(name) in (Verdict.DENIED, Verdict.WITHHELD)]
     open_now = [name for name in permit.allowed if not (answers_in_text and name == FINAL_ANSWER)]
     lines = [
         f"You have to call {permit.forced} now."

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import singledispatch
 from typing import Any
 
 from maymust.agent import batch
@@ -65,8 +64,11 @@ def apply(state: RunState, event: Event) -> RunState:
 
     Raises RunError for an event that does not fit the state.
     """
+    fold = _FOLDS.get(type(event))
+    if fold is None:
+        raise RunError(f"{type(event).__name__} is no event of a run")
     new = state.fork()
-    _fold(event, new)
+    fold(event, new)
     settle(new)
     return new
 
@@ -119,28 +121,16 @@ def _settle_plan(state: RunState) -> bool:
 
 
 # --- one function an event ---
-@singledispatch
-def _fold(event: Any, state: RunState) -> None:
-    raise RunError(f"{type(event).__name__} is no event of a run")
-
-
-def _on(kind: type) -> Callable[[Callable[[Any, RunState], None]], Callable[[Any, RunState], None]]:
-    return _fold.register(kind)
-
-
-@_on(ModelReplied)
 def _model_replied(event: ModelReplied, state: RunState) -> None:
     if state.phase != "model":
         raise RunError(f"a model's reply came while the run was in phase {state.phase!r}")
     batch.open_turn(state, event.reply, event.seconds)
 
 
-@_on(ToolStarted)
 def _tool_started(event: ToolStarted, state: RunState) -> None:
     _change(state, event.call_id, started=True, ran=True, arguments=event.arguments)
 
 
-@_on(ToolFinished)
 def _tool_finished(event: ToolFinished, state: RunState) -> None:
     record = _find(state, event.call_id)
     if record.status != "admitted":
@@ -154,12 +144,10 @@ def _tool_finished(event: ToolFinished, state: RunState) -> None:
         state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
 
 
-@_on(CallPending)
 def _call_pending(event: CallPending, state: RunState) -> None:
     _change(state, event.call_id, status="pending", arguments=event.arguments, questions=event.questions)
 
 
-@_on(Decided)
 def _decided(event: Decided, state: RunState) -> None:
     record = _find(state, event.call_id)
     if event.requirement is None and record.status != "pending":
@@ -177,7 +165,6 @@ def _decided(event: Decided, state: RunState) -> None:
             state.memories = {**state.memories, name: {**memory, "choices": {**memory.get("choices", {}), record.name: choice}}}
 
 
-@_on(RulesGiven)
 def _rules_given(event: RulesGiven, state: RunState) -> None:
     history = state.stale_history if state.stale_history is not None else state.history
     state.given = {**state.given, **{name: GivenRules(tuple(rules), len(history)) for name, rules in event.rules.items()}}
@@ -187,18 +174,15 @@ def _rules_given(event: RulesGiven, state: RunState) -> None:
     state.stale, state.stale_history = (), None
 
 
-@_on(ToolsChanged)
 def _tools_changed(event: ToolsChanged, state: RunState) -> None:
     state.exposure = (*state.exposure, ("", tuple(tool.name for tool in event.added), event.removed))
     state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
 
 
-@_on(MessageSent)
 def _message_sent(event: MessageSent, state: RunState) -> None:
     state.inbox = (*state.inbox, event.message)
 
 
-@_on(Cancelled)
 def _cancelled(event: Cancelled, state: RunState) -> None:
     if state.phase == "batch":
         batch.close_all(state, "the run was stopped" if event.error is None else "the run broke off")
@@ -206,7 +190,6 @@ def _cancelled(event: Cancelled, state: RunState) -> None:
     state.coming, state.stale = None, ()
 
 
-@_on(Resumed)
 def _resumed(event: Resumed, state: RunState) -> None:
     if event.budget is not None:
         state.budget = Budget.from_dict(event.budget)
@@ -216,6 +199,20 @@ def _resumed(event: Resumed, state: RunState) -> None:
         state.phase, state.stop_reason, state.error, state.unmet = "plan", None, None, ()
         if state.bad_replies:
             state.bad_replies = 0
+
+
+_FOLDS: dict[type, Callable[[Any, RunState], None]] = {
+    ModelReplied: _model_replied,
+    ToolStarted: _tool_started,
+    ToolFinished: _tool_finished,
+    CallPending: _call_pending,
+    Decided: _decided,
+    RulesGiven: _rules_given,
+    ToolsChanged: _tools_changed,
+    MessageSent: _message_sent,
+    Cancelled: _cancelled,
+    Resumed: _resumed,
+}
 
 
 def _find(state: RunState, call_id: str) -> CallRecord:
@@ -228,4 +225,4 @@ def _find(state: RunState, call_id: str) -> CallRecord:
 
 def _change(state: RunState, call_id: str, **changes: Any) -> None:
     _find(state, call_id)
-    state.calls = tuple(replace(record, **changes) if record.call_id == call_id else record for record in state.calls)
+    state.calls = tuple(record.changed(**changes) if record.call_id == call_id else record for record in state.calls)

@@ -19,7 +19,7 @@ from maymust.models.message import Message
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult(Generic[T]):
     """The result of a run, also of one that ended without an answer: everything that was done is kept.
 
@@ -81,6 +81,9 @@ class RunResult(Generic[T]):
     def unmet(self) -> tuple[str, ...]:
         """Names of the requirements whose obligations were owed and not met."""
         return self.state.unmet
+
+    def __repr__(self) -> str:
+        return f"<RunResult {self.stop_reason}: {self.state.answer!r:.80}, {len(self.state.turns)} turns, {len(self.steps)} steps>"
 
     def __str__(self) -> str:
         return self.state.answer if self.state.answer is not None else ""

@@ -74,7 +74,7 @@ class GivenRules:
     at: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RunState:
     """The state of a run between two events. A value: `apply` makes the next one, nobody changes this one.
 
@@ -130,6 +130,9 @@ class RunState:
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<RunState {self.run_id}: {self.phase}, {len(self.turns)} turns, {len(self.history) - self.carried} steps>"
 
     def fork(self) -> RunState:
         """A shallow copy for the reducer to fill; logs and histories in it are immutable values."""

@@ -111,12 +111,11 @@ def advance(state: RunState) -> bool:
         before = state.recorded
         admit_waiting(state)
         _record_prefix(state)
+        if state.recorded == len(state.calls):
+            _close_turn(state)
+            return True
         if state.recorded == before:
-            break
-    if state.recorded < len(state.calls):
-        return False
-    _close_turn(state)
-    return True
+            return False
 
 
 def _record_prefix(state: RunState) -> None:

@@ -74,14 +74,9 @@ def look(guard: LoopGuard, memory: GuardMemory, history: History, first: int, ex
         if step.tool in exempt:
             continue
         recent = (*recent[1 - keep :], place) if len(recent) >= keep else (*recent, place)
-        running, alike = 0, 0
-        unbroken = True
-        for distance, earlier in enumerate(reversed(recent)):
-            equal = earlier == place or same(history[earlier], step)
-            unbroken = unbroken and equal
-            running += unbroken
-            alike += equal and distance < size
-        if running >= guard.repeats or alike >= count:
+        alike = [earlier for earlier in recent if earlier == place or same(history[earlier], step)]
+        running = len(alike) >= guard.repeats and alike[-guard.repeats :] == list(recent[-guard.repeats :])
+        if running or sum(1 for earlier in alike if earlier in recent[-size:]) >= count:
             hits = memory.hits + 1
             reason = f"{step.tool} was called with the same arguments and the same outcome again and again; do something else"
             kind: Literal["deny", "finish", "stop"] = "deny" if hits == 1 else "finish" if hits == 2 else "stop"

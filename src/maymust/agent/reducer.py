@@ -69,7 +69,8 @@ def apply(state: RunState, event: Event) -> RunState:
         raise RunError(f"{type(event).__name__} is no event of a run")
     new = state.fork()
     fold(event, new)
-    settle(new)
+    if fold is not _tool_started:
+        settle(new)
     return new
 
 

@@ -47,6 +47,11 @@ class Walk(Turns):
 
     def go(self) -> None:
         """Walk turn by turn, then look at the end and at the whole."""
+        ids = [step["call_id"] for step in self.record.steps]
+        if len(set(ids)) != len(ids) or not all(ids):
+            # Everything else goes by these.
+            self.problem("3.5", f"call ids are missing or repeated: {ids}")
+            return
         for number, reply in enumerate(self.record.replies):
             self.turn = number + 1
             if self.ended:
@@ -120,7 +125,8 @@ class Walk(Turns):
                 self._call(option, made, step, self._ordered(before, reply, steps, index))
                 good = good and step["outcome"] == "ok"
             else:
-                pairs = [*before, *((s["tool"], s["outcome"]) for m, s in zip(reply.calls, steps, strict=True) if m.name != FINAL)]
+                siblings = [s for place, (m, s) in enumerate(zip(reply.calls, steps, strict=True)) if m.name != FINAL or place < index]
+                pairs = [*before, *((s["tool"], s["outcome"]) for s in siblings)]
                 accepted = self._final(option, made, step, pairs, good=good, accepted=accepted)
         if accepted is not None:
             self.ended = {"final_answer"}

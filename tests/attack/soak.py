@@ -87,6 +87,11 @@ async def _some(seeds: Iterable[int]) -> Tally:
         except Unbuilt:
             tally.unbuilt += 1
             continue
+        except Exception as error:
+            # Only errors of the library's own tree may come out of a run (design 4).
+            tally.runs += 1
+            tally.failures[seed] = [f"crashed: {type(error).__name__}: {error}"]
+            continue
         tally.runs += 1
         tally.turns += len(record.replies)
         tally.bodies += len(record.bodies)

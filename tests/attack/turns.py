@@ -68,7 +68,8 @@ class Turns:
     def _standing(self, pairs: list[tuple[str, str]], *, relaxed: bool) -> list[Said]:
         """Rules that stand beside the policy through the whole run."""
         choice = self.settings["choice"]
-        rules = [Said("approval_mode", ABOVE_ALL, name, asks=True) for name in self.always_asking]
+        # A tool's own wish to be asked about ranks below every requirement, so that it lifts no force.
+        rules = [Said("approval_mode", 0, name, asks=True) for name in self.always_asking]
         if choice is None:
             return rules
         mode = choice["mode"] if isinstance(choice, dict) else choice
@@ -234,9 +235,7 @@ class Turns:
 
     def owed(self) -> tuple[set[str] | None, set[str]]:
         """What keeps the run from stopping at its end (None: there is no permit), and names about which opinions may differ."""
-        pairs = self.pairs()
-        if self.steps and self.answers is not None and self.steps[-1]["tool"] == FINAL:
-            pairs = [pair for pair in pairs if pair != (FINAL, "ok")]
+        pairs = [pair for pair in self.pairs() if pair != (FINAL, "ok")]
         try:
             return set(self.ask(pairs).owed) - {"tool_choice"}, {"tool_choice"}
         except NoPermit:

@@ -151,6 +151,7 @@ class Tool:
         function: Callable[..., Any] | Any,
         *,
         pass_as: Literal["kwargs", "dict"] = "kwargs",
+        validate: bool = True,
         approval_mode: ApprovalMode | None = None,
         timeout: float | None = None,
         repeatable: bool | None = None,
@@ -160,14 +161,15 @@ class Tool:
         """A tool whose arguments are described by a JSON schema of an object instead of by the function's types.
 
         `function` is called with the arguments by name, or with one dict (`pass_as="dict"`); a parameter annotated
-        `FunctionInvocationContext` gets the context. Raises PolicyError for a schema that is none or that points elsewhere.
+        `FunctionInvocationContext` gets the context. `validate=False` leaves the check of the arguments to it.
+        Raises PolicyError for a schema that is none or that points elsewhere.
         """
         if pass_as not in ("kwargs", "dict"):
             raise PolicyError(f"Tool {name!r}: pass_as is 'kwargs' or 'dict', not {pass_as!r}.")
         if not callable(function) or isinstance(function, Tool):
             raise TypeError(f"A tool's body is a function, not {function!r}.")
         made = object.__new__(Tool)
-        made.__dict__["_arguments"] = SchemaArguments(parameters, name)
+        made.__dict__["_arguments"] = SchemaArguments(parameters, name, validate=validate)
         made.__dict__["_passes_dict"] = pass_as == "dict"
         settings = (name, description, approval_mode, timeout, repeatable, effect, untrusted)
         made._settle(function, dict(zip(_SETTINGS, settings, strict=True)))

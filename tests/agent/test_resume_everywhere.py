@@ -23,19 +23,24 @@ from maymust.models import ScriptedModel, call, reply
 
 SCRIPT: tuple[Any, ...] = (
     "I need no tools for that",
-    call("search", q="a"),
-    [call("search", q="b"), call("slow", q="c"), call("broken", q="d"), call("pay", amount=5)],
+    call("search", call_id="id1", q="a"),
+    [
+        call("search", call_id="id2", q="b"),
+        call("slow", call_id="id3", q="c"),
+        call("broken", call_id="id4", q="d"),
+        call("pay", call_id="id5", amount=5),
+    ],
     reply(),
-    [call("pay", amount=7), call("search", q="e"), call("unheard_of")],
-    call("load"),
-    [call("fetch", q="f"), call("slow", q="g")],
-    call("search", call_id="no json", raw_arguments='{"q": '),
-    [call("fetch", q="h"), call("final_answer", answer="too early")],
-    call("receipt"),
-    [call("slow", q="i"), call("final_answer", answer="done")],
+    [call("pay", call_id="id6", amount=7), call("search", call_id="id7", q="e"), call("unheard_of", call_id="id8")],
+    call("load", call_id="id9"),
+    [call("fetch", call_id="id10", q="f"), call("slow", call_id="id11", q="g")],
+    call("search", call_id="id12", raw_arguments='{"q": '),
+    [call("fetch", call_id="id13", q="h"), call("final_answer", call_id="id14", answer="too early")],
+    call("receipt", call_id="id15"),
+    [call("slow", call_id="id16", q="i"), call("final_answer", call_id="id17", answer="done")],
 )
 DECISIONS = {5: True, 7: False}
-STEPS = 18
+STEPS = 17
 
 
 @dataclass
@@ -150,7 +155,7 @@ def test_a_run_can_be_resumed_from_every_point_between_two_events() -> None:
     assert len(whole.steps) == STEPS
     assert {str(step.outcome.value) for step in whole.steps} == {"ok", "failed", "denied", "refused"}
     taken = [text for text in snapshots.texts if json.loads(text)["stop_reason"] is None]
-    assert len(taken) > 50
+    assert len(taken) >= 40
     expected = _record(whole.state)
     for text in taken:
         again = asyncio.run(_to_the_end(Snapshots(), RunState.from_json(text)))

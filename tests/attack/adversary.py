@@ -111,17 +111,18 @@ class Adversary:
             call_id = rng.choice(("", f"c{rng.randint(1, self.count)}"))
         if not good and rng.random() < 0.12:
             return Made(call_id, name, rng.choice(BROKEN), None, None)
-        if name == FINAL:
-            given = (
-                rng.choice(({}, {"answer": "a", "more": 1}, {"answer": ["a"]}))
-                if rng.random() < 0.1
-                else {"answer": f"answer {self.count}"}
-            )
-            fits = list(given) == ["answer"] and isinstance(given["answer"], str)
-            return Made(call_id, name, json.dumps(given), given, given if fits else None)
-        if name in self.typed:
-            given, values = rng.choice(TYPED)
-        else:
-            given = rng.choice(({}, {"k": 1}, {"k": 2}, {"k": rng.randint(3, 9)}))
-            values = given
+        given, values = self._arguments(name)
         return Made(call_id, name, json.dumps(given), given, values)
+
+    def _arguments(self, name: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Arguments that are an object, and what a body would get of them."""
+        rng = self.rng
+        if name == FINAL:
+            wrong: tuple[dict[str, Any], ...] = ({}, {"answer": "a", "more": 1}, {"answer": ["a"]})
+            if rng.random() < 0.1:
+                return rng.choice(wrong), None
+            return {"answer": f"answer {self.count}"}, {"answer": f"answer {self.count}"}
+        if name in self.typed:
+            return rng.choice(TYPED)
+        given: dict[str, Any] = rng.choice(({}, {"k": 1}, {"k": 2}, {"k": rng.randint(3, 9)}))
+        return given, given

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from maymust import (
     Agent,
@@ -55,7 +55,7 @@ PLAIN, TYPED = False, True
 @cache
 def scripted_tool(name: str, typed: bool, repeatable: bool, approval: bool) -> Tool:
     """The tool of that shape; one object serves all runs."""
-    mode = "always_require" if approval else "never_require"
+    mode: Literal["always_require", "never_require"] = "always_require" if approval else "never_require"
     decorate = tool(name=name, description=f"Does {name}.", repeatable=repeatable, approval_mode=mode)
     if typed:
 
@@ -159,7 +159,7 @@ def _handler(name: str, world: World) -> Callable[[Any], Awaitable[bool]]:
     return handler
 
 
-def build_agent(scenario: dict[str, Any], world: World, model: Any) -> Agent:
+def build_agent(scenario: dict[str, Any], world: World, model: Any) -> Agent[Any]:
     """The agent of the scenario."""
     settings = scenario["settings"]
     guard = settings["guard"]

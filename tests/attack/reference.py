@@ -141,7 +141,7 @@ def holds(condition: Mapping[str, Any], steps: Steps) -> bool:
     if word == "last":
         return bool(good) and good[-1] == value
     tool, least = value
-    return good.count(tool) >= least
+    return bool(good.count(tool) >= least)
 
 
 def _custom(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:

@@ -123,7 +123,7 @@ async def _run_row(row: Mapping[str, Any], *, threads: bool) -> list[Observed]:
     return observed
 
 
-def _agent(row: Mapping[str, Any], cast: Cast, model: Any, observed: Sequence[Observed]) -> Agent:
+def _agent(row: Mapping[str, Any], cast: Cast, model: Any, observed: Sequence[Observed]) -> Agent[Any]:
     given = dict(row.get("agent", {}))
     if "budget" in given:
         only(given["budget"], {"turns", "steps", "errors", "tokens", "seconds"}, "budget")
@@ -131,7 +131,8 @@ def _agent(row: Mapping[str, Any], cast: Cast, model: Any, observed: Sequence[Ob
     if "loadable" in given:
         given["loadable"] = [cast[name].tool for name in given["loadable"]]
     if "output_type" in given:
-        given["output_type"] = create_model("Output", **{name: annotation(fragment) for name, fragment in given["output_type"].items()})
+        fields: dict[str, Any] = {name: annotation(fragment) for name, fragment in given["output_type"].items()}
+        given["output_type"] = create_model("Output", **fields)
 
     def recorder() -> Recorder:
         if row.get("at_once"):
@@ -151,7 +152,7 @@ def _name(tool: Any) -> str:
     return str(tool if isinstance(tool, str) else tool["name"])
 
 
-def _settings(agent: Agent) -> dict[str, Any]:
+def _settings(agent: Agent[Any]) -> dict[str, Any]:
     """What of the agent's settings can be read."""
     settings = {}
     for name in SETTINGS:
@@ -160,8 +161,8 @@ def _settings(agent: Agent) -> dict[str, Any]:
     return settings
 
 
-async def _drive(row: Mapping[str, Any], run: Mapping[str, Any], agent: Agent, cast: Cast, text: str, seen: Observed) -> None:
-    around = {"middleware": middleware_of(row["run_middleware"], cast)} if "run_middleware" in row else {}
+async def _drive(row: Mapping[str, Any], run: Mapping[str, Any], agent: Agent[Any], cast: Cast, text: str, seen: Observed) -> None:
+    around: dict[str, Any] = {"middleware": middleware_of(row["run_middleware"], cast)} if "run_middleware" in row else {}
     try:
         result = await agent.run(text, deps=seen.recorder, **row.get("run", {}), **around)
         entries = list(run.get("resume", ()))

@@ -188,8 +188,6 @@ def events(reply: ModelReply, body: dict[str, Any], manners: Manners, number: in
     raws = iter([call.raw_arguments for call in reply.calls])
     for place, block in enumerate(whole["content"]):
         blank = _BLANK[block["type"]]
-            block["type"]
-        ]
         sent.append({"type": "content_block_start", "index": place, "content_block": {**block, **blank}})
         deltas: list[dict[str, Any]] = []
         if block["type"] == "text":

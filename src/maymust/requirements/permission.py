@@ -114,6 +114,8 @@ class BoundAskPermission:
         self.remember_in = source.remember_in
         self.hide_disallowed = source.hide_disallowed
         self.always_allow = source.always_allow
+        self.never_closes = source.always_allow or not source.remember_choices
+        """Its rules ask and close nothing, unless a decision asks to be remembered."""
         self._made: dict[Any, tuple[Rule, ...]] = {}
         self._rules: dict[Any, Rule] = {}
 

@@ -1,0 +1,114 @@
+"""Guards and counters over the bits of one integer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, StepAtom
+from maymust.core.history import History
+
+
+class BitGuard:
+    """A guard whose atoms are masks.
+
+    A tool is closed when a bar holds, when a needed bit is missing, or when of a group of needed bits all are missing.
+    """
+
+    __slots__ = ("bars", "force_prevents", "forces", "groups", "needs", "owes", "rank", "tool", "unmet")
+
+    def __init__(self, guard: Guard, bits: Mapping[Atom, int], places: Mapping[str, int], ranks: Mapping[str, int]) -> None:
+        self.tool = 1 << places[guard.target]
+        self.rank = 1 << ranks[guard.target]
+        self.bars = _union(bits, guard.bars)
+        self.needs = _union(bits, (group[0] for group in guard.needs if len(group) == 1))
+        self.groups = tuple(_union(bits, group) for group in guard.needs if len(group) != 1)
+        self.forces = _union(bits, guard.forces)
+        self.unmet = 0 if guard.unmet is None else bits[guard.unmet]
+        self.owes = 0 if guard.owes is None else bits[guard.owes]
+        self.force_prevents = guard.force_prevents
+
+    def is_closed(self, flags: int) -> bool:
+        """True when the guard closes its tool."""
+        if flags & self.bars or flags & self.needs != self.needs:
+            return True
+        return bool(self.groups) and not all(flags & group for group in self.groups)
+
+
+def _union(bits: Mapping[Atom, int], atoms: Iterable[Atom]) -> int:
+    mask = 0
+    for atom in atoms:
+        mask |= bits[atom]
+    return mask
+
+
+class _Counter:
+    """A saturating counter in some bits of the state, with the flag that each of some counts sets."""
+
+    __slots__ = ("cap", "field", "flags", "shift", "unit")
+
+    def __init__(self, shift: int, flags: Mapping[int, int]) -> None:
+        self.shift = shift
+        self.cap = max(flags)
+        self.field = (1 << self.cap.bit_length()) - 1
+        self.unit = 1 << shift
+        self.flags = flags
+
+    def advance(self, state: int) -> int:
+        count = (state >> self.shift) & self.field
+        if count >= self.cap:
+            return state
+        return state + self.unit | self.flags.get(count + 1, 0)
+
+    def of(self, count: int) -> int:
+        return min(count, self.cap) << self.shift
+
+
+class Track:
+    """How the state follows one way of counting: ok steps, or ok and failed ones.
+
+    end   the first bit above its counters
+    """
+
+    __slots__ = ("_counters", "_keep", "_last", "_seen", "_step", "end", "failures", "is_idle")
+
+    def __init__(self, bits: Mapping[Atom, int], failures: bool, first_bit: int) -> None:
+        self.failures = failures
+        mine = {atom: bit for atom, bit in bits.items() if atom.failures is failures}
+        self.is_idle = not mine
+        self._last = {atom.tool: bit for atom, bit in mine.items() if isinstance(atom, LastAtom)}
+        steps = {atom.step - 1: bit for atom, bit in mine.items() if isinstance(atom, StepAtom)}
+        # The flags of the last tool and of the step hold for one step only.
+        self._keep = ~(_union(bits, (atom for atom in mine if isinstance(atom, LastAtom | StepAtom))))
+        counts: dict[str, dict[int, int]] = {}
+        for atom, bit in mine.items():
+            if isinstance(atom, CountedAtom):
+                counts.setdefault(atom.tool, {})[atom.times] = bit
+        # A tool of which only "at least once" is asked needs no counter: its flag is one.
+        self._seen = {tool: flags[1] for tool, flags in counts.items() if max(flags) == 1}
+        self._counters: dict[str, _Counter] = {}
+        self.end = first_bit
+        for tool, flags in counts.items():
+            if max(flags) > 1:
+                self._counters[tool] = self._counter(flags)
+        # One more than the last step asked for, so that the counter can leave it.
+        self._step = self._counter({**steps, max(steps) + 1: 0}) if steps else None
+
+    def _counter(self, flags: Mapping[int, int]) -> _Counter:
+        counter = _Counter(self.end, flags)
+        self.end += counter.field.bit_length()
+        return counter
+
+    def advance(self, state: int, tool: str) -> int:
+        """The state after one more step that counts here."""
+        state = state & self._keep | self._last.get(tool, 0) | self._seen.get(tool, 0)
+        counter = self._counters.get(tool)
+        if counter is not None:
+            state = counter.advance(state)
+        return state if self._step is None else self._step.advance(state)
+
+    def fields_of(self, history: History) -> int:
+        """The counters after a history; the flags are left out."""
+        fields = 0
+        for tool, counter in self._counters.items():
+            fields |= counter.of(history.count(tool, self.failures))
+        return fields if self._step is None else fields | self._step.of(history.total(self.failures))

@@ -57,16 +57,18 @@ class ThreadHome(Home):
         self._gone: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._stop: asyncio.Event | None = None
         self._main: asyncio.Task[Any] | None = None
+        self._thread: threading.Thread | None = None
 
     async def open(self, connection: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
-        threading.Thread(target=self._thread, args=(connection,), name="maymust-mcp", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, args=(connection,), name="maymust-mcp", daemon=True)
+        self._thread.start()
         try:
             await asyncio.wrap_future(self._ready)
         except BaseException:
             await self.close()
             raise
 
-    def _thread(self, connection: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    def _work(self, connection: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         try:
             asyncio.run(self._live(connection))
         except BaseException as error:
@@ -93,6 +95,9 @@ class ThreadHome(Home):
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set if established else main.cancel)
         await uncancelled(asyncio.wrap_future(self._gone))
+        if self._thread is not None:
+            # Its last statement was to say so.
+            self._thread.join()
 
 
 class HereHome(Home):

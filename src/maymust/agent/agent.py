@@ -10,11 +10,13 @@ from typing import Any, Generic, TypeVar, cast
 
 from maymust.agent.actions import Decided, Resumed
 from maymust.agent.budget import Budget
+from maymust.agent.call_ids import CallIds
 from maymust.agent.exposure import restore_tools
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
 from maymust.agent.plan import LoopPlan, OnStall, PromptLayout
+from maymust.agent.planning import plan_of
 from maymust.agent.prompt import system_prompt
 from maymust.agent.reducer import apply, settle
 from maymust.agent.result import RunResult
@@ -258,6 +260,7 @@ class Agent(Generic[T]):
             budget=budget if budget is not None else self.budget,
             messages=messages,
             history=history,
+            call_ids=CallIds(call.call_id for message in messages for call in message.calls),
             agent=self.name,
             policy_hash=plan.fingerprint,
             policy=plan.description,
@@ -336,21 +339,16 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") 
     return "; ".join(places[:3]) or "its version differs"
 
 
-def _decide(state: RunState, call_id: str, decision: bool | Decision) -> RunState:
-    if isinstance(decision, bool):
-        decision = Decision(decision)
-    if not isinstance(decision, Decision) or not isinstance(decision.allow, bool):
+def _decide(state: RunState, call_id: str, decision: Any) -> RunState:
+    answer = Decision(decision) if isinstance(decision, bool) else decision
+    if not isinstance(answer, Decision):
         raise RunError(f"the decision about {call_id!r} is {decision!r}; give True, False or a Decision, so the call stays closed")
     record = next(one for one in state.calls if one.call_id == call_id)
-    for requirement in state.plan.policy.requirements if state.plan is not None else ():
+    for requirement in plan_of(state).policy.requirements:
         shared = getattr(requirement, "remember_in", None)
-        if (
-            requirement.name in record.questions
-            and shared is not None
-            and (decision.remember or getattr(requirement, "remember_choices", False))
-        ):
-            shared.remember(record.name, decision)
-    return apply(state, Decided(call_id, decision.allow, decision.reason, decision.by, decision.remember))
+        if requirement.name in record.questions and shared is not None:
+            shared.remember(record.name, answer)
+    return apply(state, Decided(call_id, answer.allow, answer.reason, answer.by, answer.remember))
 
 
 def _blocking(work: Coroutine[Any, Any, RunResult[T]]) -> RunResult[T]:

@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maymust.agent.call_record import PendingCall
@@ -19,13 +19,13 @@ from maymust.tools.json_schema import fragment_check
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the requirements that ask about this call with these arguments, in policy order."""
+def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any], order: Sequence[str]) -> tuple[str, ...]:
+    """Names of the requirements that ask about this call with these arguments, in policy order (`order`); the run's own come last."""
     names: list[str] = []
     for name, question in permit.questions(tool):
         if name not in names and (isinstance(question, bool) or _matches(question, arguments)):
             names.append(name)
-    return tuple(names)
+    return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 
 
 def _matches(fragments: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     assert coming is not None
     assert coming.permit is not None
     number = len(state.turns) + 1
-    calls = tuple(_with_own_ids(reply.calls, number, {record.call_id for record in state.calls}))
+    calls = tuple(_with_own_ids(state, reply.calls, number))
     turn = Turn(
         number,
         coming.permit,
@@ -67,12 +67,16 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         _text_reply(state, turn, reply.text)
 
 
-def _with_own_ids(calls: Iterable[ToolCall], turn: int, taken: set[str]) -> Iterable[ToolCall]:
+def _with_own_ids(state: RunState, calls: Iterable[ToolCall], turn: int) -> Iterable[ToolCall]:
     """The calls, with missing and repeated ids replaced by our own."""
     for place, call in enumerate(calls, 1):
-        if not call.call_id or call.call_id in taken:
-            call = ToolCall(f"turn{turn}_call{place}", call.name, call.raw_arguments)
-        taken.add(call.call_id)
+        call_id, mark = call.call_id, ""
+        while not call_id or call_id in state.call_ids:
+            call_id = f"turn{turn}_call{place}{mark}"
+            mark += "_"
+        if call_id != call.call_id:
+            call = ToolCall(call_id, call.name, call.raw_arguments)
+        state.call_ids = state.call_ids.add(call_id)
         yield call
 
 
@@ -154,7 +158,9 @@ def _close_turn(state: RunState) -> None:
     if guard is not None:
         exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
         first = state.carried + turn.first_step
-        state.guard, state.measure = loop_guard.look(guard, state.guard, state.history, first, exempt)
+        state.guard, state.measure = loop_guard.look(
+            guard, state.guard, state.history, first, [record.raw_arguments for record in calls], exempt
+        )
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)
     state.calls, state.recorded, state.phase = (), 0, "plan"

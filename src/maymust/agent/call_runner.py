@@ -17,9 +17,10 @@ from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.middleware import Onion
 from maymust.agent.session import Session
 from maymust.core.permit import Permit
+from maymust.core.refusal import refusal
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import RunError, ToolError
+from maymust.errors import PermitError, RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
@@ -163,7 +164,15 @@ class CallRunner:
         if record.name == FINAL_ANSWER:
             _, output = self._session.plan.final.parse(context.arguments)
             return Done(Outcome.OK, "The answer is accepted.", output, parsed.json)
-        permit = call_permit(self._session.state, record.call_id)
+        denied = self._denied_before(parsed)
+        if denied is not None:
+            return denied
+        try:
+            permit = call_permit(self._session.state, record.call_id)
+        except PermitError as fault:
+            return Done(Outcome.REFUSED, f"not now: {fault}", arguments=parsed.json)
+        if record.name not in permit.allowed:
+            return Done(Outcome.REFUSED, refusal(permit, record.name, permit.allowed), arguments=parsed.json)
         outside = outside_of(permit, record.name, parsed.json)
         if outside is not None:
             return Done(Outcome.REFUSED, f"not with these arguments: {outside}", arguments=parsed.json)
@@ -172,10 +181,17 @@ class CallRunner:
             return refused
         return await self._body(self._tool, parsed)
 
+    def _denied_before(self, parsed: Parsed) -> Done | None:
+        """The outcome of a call that a person has said no to; what the no may have closed by now does not matter."""
+        current = next(one for one in self._session.state.calls if one.call_id == self._record.call_id)
+        no = next((one for one in current.approvals if not one.allow and one.arguments == parsed.json), None)
+        return None if no is None else Done(Outcome.DENIED, _denial(no), arguments=parsed.json)
+
     async def _ask(self, permit: Permit, parsed: Parsed) -> Done | None:
         """Put the questions about this call; a denied outcome for a no, None when it may run. Raises Paused."""
         record = self._record
-        names = questions_about(permit, record.name, parsed.json)
+        order = [requirement.name for requirement in self._session.plan.policy.requirements]
+        names = questions_about(permit, record.name, parsed.json, order)
         if not names:
             return None
         await self._gate.turn_of(record.call_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,9 +36,13 @@ class LoopGuard:
 
 @dataclass(frozen=True, slots=True)
 class GuardMemory:
-    """What the guard remembers between turns: places in the history of the latest steps since its last hit, and how often it hit."""
+    """What the guard remembers between turns.
 
-    recent: tuple[int, ...] = ()
+    recent  the latest steps since its last hit: place in the history, and the raw arguments of a call without a JSON object
+    hits    how often it hit
+    """
+
+    recent: tuple[tuple[int, str | None], ...] = ()
     hits: int = 0
 
 
@@ -64,8 +69,13 @@ def _canonical(arguments: object) -> str:
     return json.dumps(arguments, sort_keys=True, default=str)
 
 
-def look(guard: LoopGuard, memory: GuardMemory, history: History, first: int, exempt: frozenset[str]) -> tuple[GuardMemory, Measure | None]:
-    """Look at the steps from `first` on, those of one turn: the new memory, and a measure for the next turn if that was a loop."""
+def look(
+    guard: LoopGuard, memory: GuardMemory, history: History, first: int, raw: Sequence[str], exempt: frozenset[str]
+) -> tuple[GuardMemory, Measure | None]:
+    """Look at the steps from `first` on, those of one turn: the new memory, and a measure for the next turn if that was a loop.
+
+    `raw` are the arguments of these steps as the model wrote them.
+    """
     count, size = guard.window
     keep = max(size, guard.repeats)
     recent = memory.recent
@@ -73,8 +83,9 @@ def look(guard: LoopGuard, memory: GuardMemory, history: History, first: int, ex
         step = history[place]
         if step.tool in exempt:
             continue
-        recent = (*recent[1 - keep :], place) if len(recent) >= keep else (*recent, place)
-        alike = [earlier for earlier in recent if earlier == place or same(history[earlier], step)]
+        mark = (place, raw[place - first] if step.arguments is None else None)
+        recent = (*recent[1 - keep :], mark) if len(recent) >= keep else (*recent, mark)
+        alike = [earlier for earlier in recent if earlier[1] == mark[1] and (earlier is mark or same(history[earlier[0]], step))]
         running = len(alike) >= guard.repeats and alike[-guard.repeats :] == list(recent[-guard.repeats :])
         if running or sum(1 for earlier in alike if earlier in recent[-size:]) >= count:
             hits = memory.hits + 1

@@ -30,7 +30,7 @@ def plan_of(state: RunState) -> LoopPlan:
 
 def standing_rules(state: RunState, *, relaxed: bool = False) -> tuple[Extra, ...]:
     """The rules that hold beside the policy: of `tool_choice`, and of tools that always ask."""
-    asking = [Extra(APPROVAL_MODE, Rule(tool.name, ask=True)) for tool in state.tools if tool.approval_mode == "always_require"]
+    asking = [Extra(APPROVAL_MODE, Rule(tool.name, ask=True), priority=0) for tool in state.tools if tool.approval_mode == "always_require"]
     if state.choice is None:
         return tuple(asking)
     present = [tool.name for tool in state.tools]
@@ -75,10 +75,12 @@ def plan_turn(state: RunState) -> TurnPlan:
         return TurnPlan(ends="stalled")
     if state.bad_replies >= RELAX:
         return _relaxed_turn(state) if plan.on_stall == "relax" else TurnPlan(ends="stalled")
-    permit = permit_at(state, state.history)
     over = spent(state)
+    if over is not None and done and state.turns[-1].grace:
+        return TurnPlan(ends="budget")
+    permit = permit_at(state, state.history)
     if over is not None:
-        if not permit.may_stop or (done and state.turns[-1].grace):
+        if not permit.may_stop:
             return TurnPlan(ends="budget")
         return TurnPlan(_forced_finish(state, "budget", over), grace=True)
     if budget.turns is not None and done == budget.turns - 1 and permit.may_stop:

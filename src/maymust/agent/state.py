@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from maymust.agent.budget import Budget
+from maymust.agent.call_ids import CallIds
 from maymust.agent.call_record import CallRecord
 from maymust.agent.counters import Counters
 from maymust.agent.loop_guard import GuardMemory, Measure
@@ -93,6 +94,7 @@ class RunState:
     phase: Phase = "plan"
     carried: int = 0
     carried_invocations: int = 0
+    call_ids: CallIds = field(default_factory=CallIds)
     turns: Log[Turn] = field(default_factory=lambda: Log(()))
     calls: tuple[CallRecord, ...] = ()
     recorded: int = 0
@@ -240,6 +242,7 @@ def _turn_to_dict(turn: Turn) -> dict[str, Any]:
 
 
 def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
+    messages = Log(Message.from_dict(message) for message in data["messages"])
     history = History(Step.from_dict(step) for step in data["history"])
     turns = [_turn_from_dict(turn, history) for turn in data["turns"]]
     choice = data["choice"]
@@ -252,8 +255,9 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
     return cls(
         **plain,
         budget=Budget.from_dict(data["budget"]),
-        messages=Log(Message.from_dict(message) for message in data["messages"]),
+        messages=messages,
         history=history,
+        call_ids=CallIds(call.call_id for message in messages for call in message.calls),
         turns=Log(turns),
         calls=tuple(CallRecord.from_dict(call) for call in data["calls"]),
         choice=None
@@ -261,7 +265,7 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         else ToolChoice(choice["mode"], choice.get("required_function_name"), _names(choice.get("allowed_tools"))),
         counters=Counters.from_dict(data["counters"]),
         usage=Usage(**data["usage"]),
-        guard=GuardMemory(tuple(data["guard"]["recent"]), data["guard"]["hits"]),
+        guard=GuardMemory(tuple((place, raw) for place, raw in data["guard"]["recent"]), data["guard"]["hits"]),
         measure=None if data["measure"] is None else Measure(**data["measure"]),
         inbox=tuple(Message.from_dict(message) for message in data["inbox"]),
         given={

@@ -109,8 +109,7 @@ class Speakers:
 
     def voices(self, said: Sequence[Said], extra: Sequence[Extra]) -> list[Voice]:
         """Who said what, the extra rules above all."""
-        infinity = float("inf")
-        voices = [Voice(one.name, infinity, self._interned.rule(one.rule), lapses_force=one.lapses_force) for one in extra]
+        voices = [Voice(one.name, one.priority, self._interned.rule(one.rule), lapses_force=one.lapses_force) for one in extra]
         for place, (seat, rules) in enumerate(zip(self.seats, said, strict=True)):
             lapses = getattr(seat, "lapses_force", False)
             voices.extend(Voice(seat.name, seat.priority, rule, seat=place, lapses_force=lapses) for rule in rules)

@@ -69,12 +69,13 @@ class Extra:
     """A rule of the run itself (loop guard, forced finish, `tool_choice`), above every requirement.
 
     Of several extras the one given first ranks highest. With `lapses_force` nothing of it is a conflict: where it denies, the force
-    of others lapses; where it forces a closed tool, its own force lapses.
+    of others lapses; where it forces a closed tool, its own force lapses. `priority` 0 is for a rule that lifts nothing (a tool's own ask).
     """
 
     name: str
     rule: Rule
     lapses_force: bool = False
+    priority: float = math.inf
 
 
 class Voice:

@@ -252,6 +252,17 @@ def test_types_that_are_local_to_the_place_of_the_decorator_are_found() -> None:
     assert call(take, it={"size": 4}) == 4
 
 
+def test_names_around_the_decorator_do_not_stand_for_those_of_the_functions_own_module() -> None:
+    class Address(BaseModel):
+        mail: str
+
+    assert Address is not at_home.__globals__["Address"]
+    assert set(tool(at_home).parameters["properties"]["to"]["properties"]) == {"street", "number"}
+
+
+def at_home(to: Address) -> None: ...
+
+
 def test_types_that_are_defined_after_the_decorator_are_found_at_first_use() -> None:
     @tool
     def take(it: DefinedLater) -> int:

@@ -262,11 +262,12 @@ def tool(function: Callable[..., Any] | None = None, /, **settings: Any) -> Tool
     Types, defaults and the docstring become the schema. A parameter annotated `FunctionInvocationContext` gets the call's
     context and is not in the schema; `**kwargs` takes any further arguments, without it unknown ones fail.
     """
-    names = sys._getframe(1).f_locals
+    frame = sys._getframe(1)
+    names, module = frame.f_locals, frame.f_globals
 
     def make(function: Callable[..., Any]) -> Tool:
         made = Tool.from_function(function, **settings)
-        if found := resolve_early(function, names):
+        if found := resolve_early(function, names, module):
             made.__dict__["_local_types"] = found
         return made
 

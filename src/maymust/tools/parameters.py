@@ -97,20 +97,17 @@ def same_function(one: Any, other: Any) -> bool:
     return own is not None and own is its and one.__self__ is other.__self__
 
 
-def resolve_early(function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict[str, Any]:
-    """Annotations written as text that need the names around the decorator, resolved while those names are in reach."""
+def resolve_early(function: Callable[..., Any], local_names: Mapping[str, Any], global_names: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of a function inside a function, resolved while the names around it are in reach; others can wait."""
     inner = unwrap(function)
+    if "<locals>" not in getattr(inner, "__qualname__", "") or getattr(inner, "__globals__", None) is not global_names:
+        return {}
     found: dict[str, Any] = {}
     for name, annotation in getattr(inner, "__annotations__", {}).items():
-        if isinstance(annotation, str):
-            try:
-                _evaluate(annotation, inner, {})
-            except Exception:
-                try:
-                    found[name] = _evaluate(annotation, inner, local_names)
-                except Exception:
-                    # Perhaps it is defined further down; the first use tries again and complains.
-                    continue
+        if isinstance(annotation, str) and name != "return":
+            # Perhaps it is defined further down; then the first use tries again, and complains.
+            with contextlib.suppress(Exception):
+                found[name] = _evaluate(annotation, inner, local_names)
     return found
 
 

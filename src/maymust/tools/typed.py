@@ -38,6 +38,11 @@ def _shared_adapter(annotation: Any, _written: str) -> tuple[TypeAdapter[Any], d
     return _new_adapter(annotation)
 
 
+def forget_adapters() -> None:
+    """Empty the shared adapters, for measurements."""
+    _shared_adapter.cache_clear()
+
+
 def _new_adapter(annotation: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
     from pydantic import TypeAdapter
 

@@ -55,7 +55,7 @@ def rules(draw: st.DrawFn, target: str | None = None) -> Rule:
         prevent_stop=draw(st.sampled_from((False, False, True))),
         reason=draw(st.sampled_from((None, "one", "two", "three"))),
         ask=name != FINAL_ANSWER and draw(st.booleans()),
-        arguments=draw(st.sampled_from((None, None, {"x": draw(fragments)}))),
+        arguments={"x": draw(fragments)} if draw(st.sampled_from((False, False, True))) else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import fastjsonschema  # type: ignore[import-untyped]
+import fastjsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

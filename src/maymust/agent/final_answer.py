@@ -26,7 +26,6 @@ class _FinalAnswerTool(Tool):
     name = FINAL_ANSWER
     description = _DESCRIPTION
     effect = "read"
-    repeatable = True
     _may_be_reserved: ClassVar[bool] = True
 
     def __init__(self, arguments: Any) -> None:

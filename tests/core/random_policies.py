@@ -31,7 +31,7 @@ def history_of(words: Sequence[tuple[str, Outcome]]) -> History:
 
 histories = st.lists(steps, max_size=12).map(history_of)
 
-fragments = st.sampled_from(
+fragments: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [
         {"type": "integer", "minimum": 3},
         {"type": "integer", "maximum": 2},
@@ -95,6 +95,7 @@ def conditionals(draw: st.DrawFn, tools: Sequence[str] = TOOLS) -> ConditionalRe
     others = st.lists(st.sampled_from([tool for tool in tools if tool != target]), max_size=2, unique=True)
     most = draw(st.sampled_from((None, None, 0, 1, 2, 3)))
     least = draw(st.sampled_from((None, None, 1, 2)))
+    least = least if most is None or least is None or least <= most else None
     return ConditionalRequirement(
         target,
         force_at_step=draw(st.sampled_from((None, None, 1, 2, 3))),
@@ -102,8 +103,12 @@ def conditionals(draw: st.DrawFn, tools: Sequence[str] = TOOLS) -> ConditionalRe
         only_after=draw(others),
         force_after=draw(others) if draw(st.booleans()) else (),
         force_prevent_stop=draw(st.booleans()),
-        min_invocations=least if most is None or least is None or least <= most else None,
+        min_invocations=least,
         max_invocations=most,
+        only_after_any=draw(others) if draw(st.booleans()) else (),
+        max_attempts=draw(st.sampled_from((None, None, None, least or 0, (least or 0) + 1))),
+        cooldown=draw(st.sampled_from((None, None, 1, 2))),
+        followed_by=draw(others) if draw(st.booleans()) else (),
         only_success_invocations=draw(st.booleans()),
         consecutive_allowed=draw(st.booleans()),
         priority=draw(st.integers(1, 3)),

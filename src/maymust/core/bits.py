@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, StepAtom
+from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, PendingAtom, RecentAtom, StepAtom
 from maymust.core.history import History
 
 
@@ -14,7 +14,7 @@ class BitGuard:
     A tool is closed when a bar holds, when a needed bit is missing, or when of a group of needed bits all are missing.
     """
 
-    __slots__ = ("bars", "force_prevents", "forces", "groups", "needs", "owes", "rank", "tool", "unmet")
+    __slots__ = ("bars", "force_prevents", "forces", "groups", "needs", "owes", "pending", "rank", "tool", "unmet")
 
     def __init__(self, guard: Guard, bits: Mapping[Atom, int], places: Mapping[str, int], ranks: Mapping[str, int]) -> None:
         self.tool = 1 << places[guard.target]
@@ -25,6 +25,7 @@ class BitGuard:
         self.forces = _union(bits, guard.forces)
         self.unmet = 0 if guard.unmet is None else bits[guard.unmet]
         self.owes = 0 if guard.owes is None else bits[guard.owes]
+        self.pending = _union(bits, guard.pending)
         self.force_prevents = guard.force_prevents
 
     def is_closed(self, flags: int) -> bool:
@@ -63,13 +64,39 @@ class _Counter:
         return min(count, self.cap) << self.shift
 
 
+class _Timer:
+    """How many steps a tool is still among the last few, with the flag that says that it is."""
+
+    __slots__ = ("field", "flag", "shift", "start", "tool", "unit")
+
+    def __init__(self, atom: RecentAtom, shift: int, flag: int) -> None:
+        self.tool = atom.tool
+        self.shift = shift
+        self.unit = 1 << shift
+        self.field = ((1 << atom.steps.bit_length()) - 1) << shift
+        self.start = atom.steps << shift
+        self.flag = flag
+
+    def advance(self, state: int, tool: str) -> int:
+        if tool == self.tool:
+            return state & ~self.field | self.start | self.flag
+        if not state & self.field:
+            return state
+        state -= self.unit
+        return state if state & self.field else state & ~self.flag
+
+    def of(self, since: int | None) -> int:
+        left = 0 if since is None else (self.start >> self.shift) - since
+        return max(left, 0) << self.shift
+
+
 class Track:
     """How the state follows one way of counting: ok steps, or ok and failed ones.
 
     end   the first bit above its counters
     """
 
-    __slots__ = ("_counters", "_keep", "_last", "_seen", "_step", "end", "failures", "is_idle")
+    __slots__ = ("_clear", "_counters", "_keep", "_last", "_recent", "_seen", "_step", "end", "failures", "is_idle")
 
     def __init__(self, bits: Mapping[Atom, int], failures: bool, first_bit: int) -> None:
         self.failures = failures
@@ -92,14 +119,31 @@ class Track:
                 self._counters[tool] = self._counter(flags)
         # One more than the last step asked for, so that the counter can leave it.
         self._step = self._counter({**steps, max(steps) + 1: 0}) if steps else None
+        self._recent = tuple(self._timer(atom, bit) for atom, bit in mine.items() if isinstance(atom, RecentAtom))
+        self._clear: dict[str, int] = {}
+        for atom, bit in mine.items():
+            if isinstance(atom, PendingAtom):
+                for tool in atom.then:
+                    self._clear[tool] = self._clear.get(tool, 0) | bit
+                # Set after it was cleared: no call answers itself.
+                self._seen[atom.tool] = self._seen.get(atom.tool, 0) | bit
 
     def _counter(self, flags: Mapping[int, int]) -> _Counter:
         counter = _Counter(self.end, flags)
         self.end += counter.field.bit_length()
         return counter
 
+    def _timer(self, atom: RecentAtom, bit: int) -> _Timer:
+        timer = _Timer(atom, self.end, bit)
+        self.end += atom.steps.bit_length()
+        return timer
+
     def advance(self, state: int, tool: str) -> int:
         """The state after one more step that counts here."""
+        if self._clear:
+            state &= ~self._clear.get(tool, 0)
+        for timer in self._recent:
+            state = timer.advance(state, tool)
         state = state & self._keep | self._last.get(tool, 0) | self._seen.get(tool, 0)
         counter = self._counters.get(tool)
         if counter is not None:
@@ -111,4 +155,6 @@ class Track:
         fields = 0
         for tool, counter in self._counters.items():
             fields |= counter.of(history.count(tool, self.failures))
+        for timer in self._recent:
+            fields |= timer.of(history.since(timer.tool, self.failures))
         return fields if self._step is None else fields | self._step.of(history.total(self.failures))

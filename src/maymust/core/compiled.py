@@ -181,7 +181,7 @@ class CompiledPolicy:
         unmet = False
         owed: list[str] = []
         for (name, _), guard in zip(self.guards, self._guards, strict=True):
-            prevents = bool(guard.owes and not flags & guard.owes)
+            prevents = bool(guard.owes and not flags & guard.owes) or bool(flags & guard.pending)
             if guard.is_closed(flags):
                 closed |= guard.tool
                 unmet = unmet or bool(flags & guard.unmet)

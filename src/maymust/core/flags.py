@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, StepAtom
-from maymust.core.history import History
+from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, PendingAtom, RecentAtom, StepAtom
+from maymust.core.history import History, Tally, last_below
 
 
 class Flags:
@@ -15,7 +15,17 @@ class Flags:
     width   number of bits
     """
 
-    __slots__ = ("_counted", "_counted_with_failures", "_last", "_last_with_failures", "_step", "_step_with_failures", "bits", "width")
+    __slots__ = (
+        "_counted",
+        "_counted_with_failures",
+        "_last",
+        "_last_with_failures",
+        "_step",
+        "_step_with_failures",
+        "_trailing",
+        "bits",
+        "width",
+    )
 
     def __init__(self, guards: Iterable[Guard]) -> None:
         atoms = dict.fromkeys(atom for guard in guards for atom in guard.atoms())
@@ -23,6 +33,7 @@ class Flags:
         self.width = len(self.bits)
         self._counted, self._last, self._step = self._tables(False)
         self._counted_with_failures, self._last_with_failures, self._step_with_failures = self._tables(True)
+        self._trailing = tuple((atom, bit) for atom, bit in self.bits.items() if isinstance(atom, RecentAtom | PendingAtom))
 
     def _tables(self, failures: bool) -> tuple[tuple[tuple[str, int, int], ...], dict[str | None, int], dict[int, int]]:
         """The bits of one way of counting: (tool, place of the decisive occurrence, bit), by last tool, by step."""
@@ -49,6 +60,9 @@ class Flags:
             flags |= self._step.get(tally.total[length], 0)
         if self._counted_with_failures or self._last_with_failures or self._step_with_failures:
             flags |= self._of_failures(history, length)
+        for atom, bit in self._trailing:
+            if _trails(atom, history.tally(atom.failures), length):
+                flags |= bit
         return flags
 
     def _of_failures(self, history: History, length: int) -> int:
@@ -59,3 +73,14 @@ class Flags:
             if places is not None and len(places) > place and places[place] < length:
                 flags |= bit
         return flags | self._last_with_failures.get(tally.last[length], 0) | self._step_with_failures.get(tally.total[length], 0)
+
+
+def _trails(atom: RecentAtom | PendingAtom, tally: Tally, length: int) -> bool:
+    """Whether an atom that looks back from the end of a history holds after its first `length` steps."""
+    place = last_below(tally.places.get(atom.tool), length)
+    if place is None:
+        return False
+    if isinstance(atom, RecentAtom):
+        return tally.total[length] - tally.total[place + 1] < atom.steps
+    later = (last_below(tally.places.get(name), length) for name in atom.then if name != atom.tool)
+    return all(other is None or other < place for other in later)

@@ -32,7 +32,25 @@ class StepAtom:
     failures: bool
 
 
-Atom: TypeAlias = CountedAtom | LastAtom | StepAtom
+@dataclass(frozen=True, slots=True)
+class RecentAtom:
+    """The tool is among the last `steps` that count."""
+
+    tool: str
+    steps: int
+    failures: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PendingAtom:
+    """The tool has been counted, and none of `then` has been counted since."""
+
+    tool: str
+    then: tuple[str, ...]
+    failures: bool
+
+
+Atom: TypeAlias = CountedAtom | LastAtom | StepAtom | RecentAtom | PendingAtom
 """One fact about a history. `failures`: failed invocations count as well as successful ones."""
 
 
@@ -46,6 +64,7 @@ class Guard:
     forces          forced when open and any of these holds
     unmet           a force that is an error where the tool is closed (`force_at_step`)
     owes            the end is prevented until this holds
+    pending         the end is prevented while any of these holds
     force_prevents  the end is prevented while the tool is forced
     is_partial      the tool may be closed for other reasons as well (custom checks)
     """
@@ -56,6 +75,7 @@ class Guard:
     forces: tuple[Atom, ...] = ()
     unmet: StepAtom | None = None
     owes: CountedAtom | None = None
+    pending: tuple[PendingAtom, ...] = ()
     force_prevents: bool = True
     is_partial: bool = False
 
@@ -69,3 +89,4 @@ class Guard:
             yield self.unmet
         if self.owes is not None:
             yield self.owes
+        yield from self.pending

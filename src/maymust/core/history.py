@@ -32,6 +32,16 @@ class Tally:
         self.total.append(self.total[-1] + counts)
 
 
+def last_below(places: Sequence[int] | None, length: int) -> int | None:
+    """The greatest of ascending places below a length, None when there is none. O(1) when the last one is."""
+    if places is None:
+        return None
+    known = len(places)
+    if places[known - 1] >= length:
+        known = bisect_left(places, length, 0, known)
+    return places[known - 1] if known else None
+
+
 class _Steps(Buffer[Step]):
     """The shared list of steps with its two tallies."""
 
@@ -113,6 +123,16 @@ class History(Sequence[Step]):
         known = len(places)
         length = self._length
         return known if places[known - 1] < length else bisect_left(places, length, 0, known)
+
+    def last_place(self, name: str, failures: bool = False) -> int | None:
+        """Place of the tool's last occurrence, counted from 0; None when it has not occurred."""
+        places = (self._steps.invoked if failures else self._steps.ok).places.get(name)
+        return last_below(places, self._length)
+
+    def since(self, name: str, failures: bool = False) -> int | None:
+        """How many steps that count came after the tool's last occurrence; None when it has not occurred."""
+        place = self.last_place(name, failures)
+        return None if place is None else self.total(failures) - (self._steps.invoked if failures else self._steps.ok).total[place + 1]
 
     def total(self, failures: bool = False) -> int:
         """How many steps count, of all tools together."""

@@ -6,18 +6,17 @@ import copy
 from typing import Any, ClassVar
 
 from maymust.core.bounds import Bounds
-from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, StepAtom
+from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, PendingAtom, RecentAtom, StepAtom
 from maymust.core.history import History
 from maymust.core.requirement import RunView
 from maymust.core.rule import Rule
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.errors import ForceUnmetError
 from maymust.requirements.predicate import Check
-from maymust.requirements.wording import after_text, before_text, limit_text, owed_text, times
+from maymust.requirements.situation import Closed, Owed, situation_text
+from maymust.requirements.wording import times
 
 _REMEMBERED = 1024
-# What closes the tool: the failing parameter, and what its words need (a limit, names of tools, a check).
-_Closed = tuple[str, Any]
 
 
 class BoundConditional:
@@ -26,6 +25,9 @@ class BoundConditional:
     after        groups of names, each of which has to have occurred
     before       names, none of which may have occurred
     least, most  bounds on the number of invocations (`most` None: no limit)
+    attempts     limit of ok and failed invocations together
+    cooldown     so many other steps have to come between two invocations
+    follows      groups of names; after an invocation, one of each group has to occur before the end
     failures     failed invocations count as well
     """
 
@@ -45,6 +47,9 @@ class BoundConditional:
         force_prevent_stop: bool,
         least: int,
         most: int | None,
+        attempts: int | None,
+        cooldown: int,
+        follows: tuple[tuple[str, ...], ...],
         failures: bool,
         consecutive: bool,
         checks: tuple[Check, ...],
@@ -62,6 +67,9 @@ class BoundConditional:
         self.force_prevent_stop = force_prevent_stop
         self.least = least
         self.most = most
+        self.attempts = attempts
+        self.cooldown = cooldown
+        self.follows = follows
         self.failures = failures
         self.consecutive = consecutive
         self.checks = checks
@@ -80,16 +88,22 @@ class BoundConditional:
             raise self._unmet(closed, rules[0])
         return rules
 
-    def _situation(self, history: History, run: RunView) -> tuple[_Closed | None, bool, bool]:
-        """What closes the tool, whether calls are owed, and whether it is forced."""
+    def _situation(self, history: History, run: RunView) -> tuple[Closed | None, Owed, bool]:
+        """What closes the tool, which calls are owed, and whether it is forced."""
         failures = self.failures
         count = history.count(self.tool, failures) if self._counts else 0
-        owed = count < self.least
-        closed: _Closed | None = None
+        owed: Owed = (("min_invocations", ()),) if count < self.least else ()
+        if self.follows:
+            owed += tuple(("followed_by", group) for group in self.follows if self._is_unanswered(history, group))
+        closed: Closed | None = None
         if not self.consecutive and (history.last_invocation if failures else history.last) == self.tool:
             closed = ("consecutive_allowed", None)
+        elif self.cooldown and self._rest(history):
+            closed = ("cooldown", self._rest(history))
         elif self.most is not None and count >= self.most:
             closed = ("max_invocations", self.most)
+        elif self.attempts is not None and history.count(self.tool, True) >= self.attempts:
+            closed = ("max_attempts", self.attempts)
         elif self.before or self.after:
             closed = self._out_of_order(history)
         if closed is None and self.checks:
@@ -100,7 +114,20 @@ class BoundConditional:
         )
         return closed, owed, forced
 
-    def _out_of_order(self, history: History) -> _Closed | None:
+    def _rest(self, history: History) -> int:
+        """How many other steps are missing until the tool may be called again."""
+        since = history.since(self.tool, self.failures)
+        return 0 if since is None else max(self.cooldown - since, 0)
+
+    def _is_unanswered(self, history: History, group: tuple[str, ...]) -> bool:
+        """True when the tool has occurred, and none of the group since."""
+        place = history.last_place(self.tool, self.failures)
+        if place is None:
+            return False
+        later = (history.last_place(name, self.failures) for name in group if name != self.tool)
+        return all(other is None or other < place for other in later)
+
+    def _out_of_order(self, history: History) -> Closed | None:
         seen, failures = history.seen, self.failures
         for name in self.before:
             if seen(name, failures):
@@ -110,52 +137,31 @@ class BoundConditional:
                 return ("only_after", tuple(group for group in self.after if not any(seen(name, failures) for name in group)))
         return None
 
-    def _failing_check(self, history: History, run: RunView) -> _Closed | None:
+    def _failing_check(self, history: History, run: RunView) -> Closed | None:
         for check in self.checks:
             if not check(history, run):
                 return ("custom_checks", check)
         return None
 
-    def _make(self, closed: _Closed | None, owed: bool, forced: bool) -> tuple[Rule, ...]:
+    def _make(self, closed: Closed | None, owed: Owed, forced: bool) -> tuple[Rule, ...]:
         rule = Rule(
             self.tool,
             allowed=closed is None,
             reason=self.reason if self.reason is not None else self._words(closed, owed, forced),
-            prevent_stop=owed or (forced and self.force_prevent_stop),
+            prevent_stop=bool(owed) or (forced and self.force_prevent_stop),
             forced=forced,
         )
         if len(self._made) >= _REMEMBERED:
             self._made.clear()
         return self._made.setdefault((closed, owed, forced), (rule,))
 
-    def _words(self, closed: _Closed | None, owed: bool, forced: bool) -> str | None:
-        """The reason in the requirement's own words: what closes the tool, and what is still owed."""
-        if closed is None:
-            return self._open_words(owed, forced)
-        check, detail = closed
-        if check == "consecutive_allowed":
-            text = (
-                f"{self.tool} may not be called twice in a row, so another tool has to {'be called' if self.failures else 'succeed'} first"
-            )
-        elif check == "max_invocations":
-            text = limit_text(self.tool, detail)
-        elif check == "only_before":
-            text = before_text(self.tool, detail)
-        elif check == "only_after":
-            text = after_text(detail, self.failures)
-        else:
-            text = f"the check {detail.text} does not hold" if detail.is_named else f"a condition of {self.name} does not hold"
-        return f"{text}; {owed_text(self.tool, self.least, self.failures)} before the end" if owed else text
+    def _words(self, closed: Closed | None, owed: Owed, forced: bool) -> str | None:
+        return situation_text(self.tool, self.name, self.least, self.failures, closed, owed, forced)
 
-    def _open_words(self, owed: bool, forced: bool) -> str | None:
-        if forced:
-            return f"{self.tool} has to be called now"
-        return f"{owed_text(self.tool, self.least, self.failures)} before the end" if owed else None
-
-    def _unmet(self, closed: _Closed, rule: Rule) -> ForceUnmetError:
+    def _unmet(self, closed: Closed, rule: Rule) -> ForceUnmetError:
         check, step = closed[0], self.force_at_step or 0
         return ForceUnmetError(
-            f"{self.name} forces {self.tool} at step {step}, and its own {check} forbids it there: {self._words(closed, False, False)}. "
+            f"{self.name} forces {self.tool} at step {step}, and its own {check} forbids it there: {self._words(closed, (), False)}. "
             f"Change force_at_step or {check}",
             tool=self.tool,
             step=step,
@@ -170,8 +176,12 @@ class BoundConditional:
         bars: list[Atom] = [CountedAtom(name, 1, failures) for name in self.before]
         if not self.consecutive:
             bars.append(LastAtom(tool, failures))
+        if self.cooldown:
+            bars.append(RecentAtom(tool, self.cooldown, failures))
         if self.most is not None and self.most > 0:
             bars.append(CountedAtom(tool, self.most, failures))
+        if self.attempts:
+            bars.append(CountedAtom(tool, self.attempts, True))
         step = None if self.force_at_step is None else StepAtom(self.force_at_step, failures)
         forces: list[Atom] = [LastAtom(name, failures) for name in sorted(self.force_after)]
         needs = [tuple(CountedAtom(name, 1, failures) for name in group) for group in self.after]
@@ -179,10 +189,11 @@ class BoundConditional:
             tool,
             bars=tuple(bars),
             # A limit of 0 closes the tool whatever has happened: a group that nothing can satisfy.
-            needs=((), *needs) if self.most == 0 else tuple(needs),
+            needs=((), *needs) if 0 in (self.most, self.attempts) else tuple(needs),
             forces=(*forces, *(() if step is None else (step,))),
             unmet=step,
             owes=CountedAtom(tool, self.least, failures) if self.least else None,
+            pending=tuple(PendingAtom(tool, group, failures) for group in self.follows),
             force_prevents=self.force_prevent_stop,
             is_partial=bool(self.checks),
         )
@@ -193,7 +204,7 @@ class BoundConditional:
             return False
         failures = self.failures
         least, most = bounds.count(self.tool, failures) if self._counts else (0, 0)
-        if tool == FINAL_ANSWER and least < self.least:
+        if tool == FINAL_ANSWER and (least < self.least or self._may_be_unanswered(bounds)):
             return False
         if tool == self.tool:
             return self._surely_open(bounds, most)
@@ -204,8 +215,21 @@ class BoundConditional:
             return not first <= self.force_at_step <= final
         return True
 
+    def _may_be_unanswered(self, bounds: Bounds) -> bool:
+        if not self.follows:
+            return False
+        return bounds.count(self.tool, self.failures)[1] > bounds.history.count(self.tool, self.failures) or any(
+            self._is_unanswered(bounds.history, group) for group in self.follows
+        )
+
     def _surely_open(self, bounds: Bounds, most: int) -> bool:
         failures = self.failures
+        if self.cooldown and (
+            self._rest(bounds.history) or bounds.count(self.tool, failures)[1] > bounds.history.count(self.tool, failures)
+        ):
+            return False
+        if self.attempts is not None and bounds.count(self.tool, True)[1] >= self.attempts:
+            return False
         if not self.consecutive and self.tool in bounds.last(failures):
             return False
         if self.most is not None and most >= self.most:
@@ -219,6 +243,11 @@ class BoundConditional:
         kind = "ok or failed" if self.failures else "ok"
         names = [name for group in self.after for name in group] + list(self.before) + ([self.tool] if self._counts else [])
         facts = [f"{name}: {times(history.count(name, self.failures), kind)}" for name in dict.fromkeys(names)]
+        if self.attempts is not None:
+            facts.append(f"{self.tool}: {times(history.count(self.tool, True), 'ok or failed')}")
+        since = history.since(self.tool, self.failures) if self.cooldown or self.follows else None
+        if since is not None:
+            facts.append(f"last {self.tool}: {since} step{'' if since == 1 else 's'} ago")
         if self.force_after or not self.consecutive:
             last = history.last_invocation if self.failures else history.last
             facts.append(f"last {kind}: {last or 'nothing yet'}")
@@ -242,6 +271,9 @@ class BoundConditional:
             "force_at_step": self.force_at_step,
             "min_invocations": self.least or None,
             "max_invocations": self.most,
+            "max_attempts": self.attempts,
+            "cooldown": self.cooldown or None,
+            "followed_by": [list(group) if len(group) > 1 else group[0] for group in self.follows],
             "custom_checks": [check.text for check in self.checks],
             "reason": self.reason,
         }

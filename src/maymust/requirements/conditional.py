@@ -15,6 +15,17 @@ from maymust.requirements.bound_conditional import BoundConditional
 from maymust.requirements.predicate import Check, as_check
 from maymust.requirements.targets import as_targets, resolve, resolve_one
 
+_NUMBERS = (("force_at_step", 1), ("min_invocations", 0), ("max_invocations", 0), ("max_attempts", 0), ("cooldown", 1))
+"""Parameters that are numbers, each with its least value."""
+
+_OF_ITSELF = (
+    ("only_after", "it could never be called"),
+    ("only_after_any", "it could never be called"),
+    ("only_before", "it could be called only once; write max_invocations=1"),
+    ("followed_by", "each call would owe another one for ever"),
+)
+"""Parameters in which the target itself makes no sense."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionalRequirement:
@@ -25,10 +36,14 @@ class ConditionalRequirement:
     force_at_step             the tool must be called at this step, counted from 1
     only_before               closed as soon as any of these has been called
     only_after                closed until all of these have been called (of a class that stands for several tools, any one)
+    only_after_any            closed until any of these has been called
     force_after               the tool must be called right after any of these
     force_prevent_stop        while the tool is forced, the run may not end
     min_invocations           the run may not end before so many calls
     max_invocations           closed after so many calls
+    max_attempts              closed after so many calls, failed ones included whatever the next parameter says
+    cooldown                  closed after a call of itself until so many other steps have come
+    followed_by               after a call, each of these is owed: the run may not end before it was called
     only_success_invocations  only successful calls count; False: failed ones count as well
     consecutive_allowed       False: closed right after a call of itself
     custom_checks             predicates of (history) or (history, run); closed unless each gives True
@@ -36,7 +51,8 @@ class ConditionalRequirement:
     enabled                   False: checked, but without effect
     reason                    shown instead of the requirement's own words
 
-    Denied first by `consecutive_allowed`, then `max_invocations`, then `only_before` and `only_after`, then `custom_checks`.
+    Denied first by `consecutive_allowed` and `cooldown`, then `max_invocations` and `max_attempts`, then `only_before`, `only_after` and
+    `only_after_any`, then `custom_checks`.
     It always gives exactly one rule. `force_at_step` at a step at which a check denies raises ForceUnmetError.
 
     Raises PolicyError here for numbers and checks that cannot be meant, and in a policy for tools that contradict each other.
@@ -48,10 +64,14 @@ class ConditionalRequirement:
     force_at_step: int | None = None
     only_before: Any = None
     only_after: Any = None
+    only_after_any: Any = None
     force_after: Any = None
     force_prevent_stop: bool = True
     min_invocations: int | None = None
     max_invocations: int | None = None
+    max_attempts: int | None = None
+    cooldown: int | None = None
+    followed_by: Any = None
     only_success_invocations: bool = True
     consecutive_allowed: bool = True
     custom_checks: Sequence[Callable[..., bool]] = ()
@@ -63,15 +83,16 @@ class ConditionalRequirement:
         label = self.name or f"conditional:{target_text(self.target)}"
         if self.target is None or isinstance(self.target, list | tuple | set | frozenset):
             raise PolicyError(f"{label}: target has to be one tool, got {self.target!r}")
-        for parameter, least in (("force_at_step", 1), ("min_invocations", 0), ("max_invocations", 0)):
+        for parameter, least in _NUMBERS:
             value = getattr(self, parameter)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
                 raise PolicyError(f"{label}: {parameter} has to be a whole number of at least {least}, got {value!r}")
-        if self.min_invocations is not None and self.max_invocations is not None and self.min_invocations > self.max_invocations:
-            raise PolicyError(
-                f"{label}: min_invocations ({self.min_invocations}) is above max_invocations ({self.max_invocations}), "
-                "so the run could never end"
-            )
+        for parameter in ("max_invocations", "max_attempts"):
+            limit = getattr(self, parameter)
+            if self.min_invocations is not None and limit is not None and self.min_invocations > limit:
+                raise PolicyError(
+                    f"{label}: min_invocations ({self.min_invocations}) is above {parameter} ({limit}), so the run could never end"
+                )
         for parameter in ("force_prevent_stop", "only_success_invocations", "consecutive_allowed"):
             if not isinstance(getattr(self, parameter), bool):
                 raise PolicyError(f"{label}: {parameter} has to be True or False, got {getattr(self, parameter)!r}")
@@ -79,7 +100,7 @@ class ConditionalRequirement:
             raise PolicyError(f"{label}: reason has to be a text, got {self.reason!r}")
         check_priority(self.priority, label)
         check_enabled(self.enabled, label)
-        for parameter in ("only_before", "only_after", "force_after"):
+        for parameter in ("only_before", "only_after", "only_after_any", "force_after", "followed_by"):
             object.__setattr__(self, parameter, as_targets(getattr(self, parameter)))
         checks = (self.custom_checks,) if callable(self.custom_checks) else tuple(self.custom_checks or ())
         for check in checks:
@@ -92,8 +113,10 @@ class ConditionalRequirement:
         target = resolve_one(self.target, tools, where=f"{label}: target")
         groups = {
             parameter: tuple(resolve(one, tools, where=f"{label}: {parameter}") for one in getattr(self, parameter))
-            for parameter in ("only_after", "only_before", "force_after")
+            for parameter in ("only_after", "only_before", "force_after", "followed_by")
         }
+        either = [name for one in self.only_after_any for name in resolve(one, tools, where=f"{label}: only_after_any")]
+        groups["only_after_any"] = (tuple(dict.fromkeys(either)),) if either else ()
         self._check_groups(label, target, groups)
         checks: tuple[Check, ...] = tuple(as_check(check, label) for check in self.custom_checks)
         return BoundConditional(
@@ -101,13 +124,16 @@ class ConditionalRequirement:
             priority=self.priority,
             enabled=self.enabled,
             target=target,
-            after=groups["only_after"],
+            after=(*groups["only_after"], *groups["only_after_any"]),
             before=tuple(dict.fromkeys(name for group in groups["only_before"] for name in group)),
             force_after=frozenset(name for group in groups["force_after"] for name in group),
             force_at_step=self.force_at_step,
             force_prevent_stop=self.force_prevent_stop,
             least=self.min_invocations or 0,
             most=self.max_invocations,
+            attempts=self.max_attempts,
+            cooldown=self.cooldown or 0,
+            follows=groups["followed_by"],
             failures=not self.only_success_invocations,
             consecutive=self.consecutive_allowed,
             checks=checks,
@@ -120,17 +146,17 @@ class ConditionalRequirement:
 
     def _check_groups(self, label: str, target: str, groups: dict[str, tuple[tuple[str, ...], ...]]) -> None:
         """Refuse sets of tools under which the requirement could never be met, or never let the run end."""
-        for parameter in ("only_after", "only_before"):
+        for parameter, effect in _OF_ITSELF:
             if (target,) in groups[parameter]:
-                when = "never be called" if parameter == "only_after" else "be called only once; write max_invocations=1"
-                raise PolicyError(f"{label}: {target} is in its own {parameter}, so it could {when}")
-        if self.consecutive_allowed and any(target in group for group in groups["force_after"]):
+                raise PolicyError(f"{label}: {target} is in its own {parameter}, so {effect}")
+        if self.consecutive_allowed and not self.cooldown and any(target in group for group in groups["force_after"]):
             raise PolicyError(
                 f"{label}: {target} is in its own force_after, so once called it would be forced for ever; "
                 "leave it out, or set consecutive_allowed=False"
             )
         closing = {name for group in groups["only_before"] for name in group}
-        for parameter, effect in (("only_after", "could never be called"), ("force_after", "would never be forced")):
+        never = "could never be called"
+        for parameter, effect in (("only_after", never), ("only_after_any", never), ("force_after", "would never be forced")):
             for group in groups[parameter]:
                 if closing.issuperset(group):
                     names = f"{' and '.join(group)} {'is' if len(group) == 1 else 'are'}"

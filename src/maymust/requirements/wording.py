@@ -40,3 +40,14 @@ def owed_text(target: str, least: int, failures: bool) -> str:
     """What has to have happened before the end."""
     verb = "be called" if failures else "succeed"
     return f"{target} has to {verb}" if least == 1 else f"{target} has to {verb} {least} times"
+
+
+def rest_text(target: str, missing: int, failures: bool) -> str:
+    """How long the tool has to rest."""
+    calls = "call of another tool has" if missing == 1 else "calls of other tools have"
+    return f"{missing} {calls} to {'come' if failures else 'succeed'} before {target} may be called again"
+
+
+def followed_text(target: str, group: Sequence[str], failures: bool) -> str:
+    """What is owed since the tool was called."""
+    return f"{listed(group, 'or')} has to {'be called' if failures else 'succeed'} after {target}"

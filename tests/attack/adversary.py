@@ -62,8 +62,9 @@ class Adversary:
     capabilities: Capabilities = field(default_factory=Capabilities)
 
     def __post_init__(self) -> None:
-        self.typed = {tool["name"] for tool in self.scenario["tools"] if tool["typed"]}
-        self.names = [tool["name"] for tool in self.scenario["tools"]]
+        tools = [*self.scenario["tools"], *self.scenario["later"]]
+        self.typed = {tool["name"] for tool in tools if tool["typed"]}
+        self.names = [tool["name"] for tool in tools]
         self.count = 0
 
     async def complete(self, request: ModelRequest) -> ModelReply:

@@ -4,70 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from functools import cache
-from random import Random
-from typing import Any, Literal
+from typing import Any
 
-from maymust import (
-    Agent,
-    AskPermissionRequirement,
-    Budget,
-    ConditionalRequirement,
-    FunctionInvocationContext,
-    LoopGuard,
-    Rule,
-    Tool,
-    requirement,
-    tool,
-)
-from tests.attack.scenario import FINAL
-
-
-@dataclass
-class World:
-    """What happens outside of the run: it decides how bodies end and what people say, and logs both. It reaches them as `deps`."""
-
-    rng: Random
-    fails: float
-    yes: float
-    same: float
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    questions: list[dict[str, Any]] = field(default_factory=list)
-    running: int = 0
-
-    async def body(self, name: str, context: FunctionInvocationContext, arguments: dict[str, Any]) -> Any:
-        """A body: it yields to others a few times, then it succeeds or fails."""
-        entry: dict[str, Any] = {"call_id": context.call_id, "tool": name, "arguments": dict(arguments), "ended": None}
-        self.bodies.append(entry)
-        rounds, fails, same = self.rng.choice((0, 0, 1, 2, 5)), self.rng.random() < self.fails, self.rng.random() < self.same
-        for _ in range(rounds):
-            await asyncio.sleep(0)
-        entry["ended"] = "failed" if fails else "ok"
-        if fails:
-            raise RuntimeError("broken" if same else f"broken {len(self.bodies)}")
-        return "fine" if same else {"number": len(self.bodies)}
-
-
-PLAIN, TYPED = False, True
-
-
-@cache
-def scripted_tool(name: str, typed: bool, repeatable: bool, approval: bool) -> Tool:
-    """The tool of that shape; one object serves all runs."""
-    mode: Literal["always_require", "never_require"] = "always_require" if approval else "never_require"
-    decorate = tool(name=name, description=f"Does {name}.", repeatable=repeatable, approval_mode=mode)
-    if typed:
-
-        async def with_parameters(context: FunctionInvocationContext, amount: int, tag: str = "x") -> Any:
-            return await context.deps.body(name, context, {"amount": amount, "tag": tag})
-
-        return decorate(with_parameters)
-
-    async def with_anything(context: FunctionInvocationContext, **arguments: Any) -> Any:
-        return await context.deps.body(name, context, arguments)
-
-    return decorate(with_anything)
+from maymust import Agent, AskPermissionRequirement, Budget, ConditionalRequirement, LoopGuard, Rule, requirement
+from tests.attack.around import layer
+from tests.attack.scenario import FINAL, NAMES
+from tests.attack.world import World, tool_of
 
 
 class CustomRules:
@@ -92,7 +34,7 @@ class CustomRules:
 def _mentioned(declared: dict[str, Any]) -> set[str]:
     values = [value for given in declared["rules"] for word, value in given["when"].items() if word != "always"]
     if any("last" in given["when"] for given in declared["rules"]):
-        return {FINAL, "read", "write", "pay", "note", "look"}
+        return {FINAL, *NAMES}
     return {value if isinstance(value, str) else value[0] for value in values}
 
 
@@ -165,7 +107,9 @@ def build_agent(scenario: dict[str, Any], world: World, model: Any) -> Agent[Any
     guard = settings["guard"]
     return Agent(
         model,
-        tools=[scripted_tool(given["name"], given["typed"], given["repeatable"], given["approval"]) for given in scenario["tools"]],
+        tools=[tool_of(given) for given in scenario["tools"]],
+        loadable=[tool_of(given) for given in scenario["later"] if given["loadable"]],
+        middleware=[layer(number) for number in range(scenario["around"]["layers"])],
         requirements=[live_requirement(declared, world) for declared in scenario["requirements"]],
         final_answer_as_tool=not settings["text_agent"],
         budget=Budget(turns=settings["turns"], steps=settings["steps"], errors=settings["errors"], tokens=settings["tokens"]),

@@ -9,9 +9,10 @@ from typing import Any
 
 from maymust import Decision, MaymustError, PolicyError, RunState
 from tests.attack.adversary import Adversary, Reply
-from tests.attack.build import World, build_agent
+from tests.attack.build import build_agent
+from tests.attack.world import World, tool_of
 
-PERMIT_FIELDS = ("allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
+PERMIT_FIELDS = ("tools", "allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
 MOST_PAUSES = 40
 
 
@@ -29,6 +30,7 @@ class Record:
     messages: list[dict[str, Any]] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
+    around: dict[str, dict[str, Any]] = field(default_factory=dict)
     pauses: list[dict[str, Any]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     unmet: tuple[str, ...] = ()
@@ -44,14 +46,14 @@ class Unbuilt(Exception):
 
 async def play(scenario: dict[str, Any], rng: Random) -> Record:
     """Run the scenario to its end, deciding about pending calls at random. Raises Unbuilt when the policy is refused."""
-    given = scenario["world"]
-    world = World(rng, given["fails"], given["yes"], given["same"])
     model = Adversary(scenario, rng)
-    record = Record(replies=model.replies, bodies=world.bodies, questions=world.questions)
+    world = World(scenario, rng, model.replies)
+    record = Record(replies=model.replies, bodies=world.bodies, questions=world.questions, around=world.around)
     try:
         agent = build_agent(scenario, world, model)
     except PolicyError as refused:
         raise Unbuilt(str(refused)) from refused
+    arriving = [tool_of(given) for given in scenario["later"] if not given["loadable"]]
     before = len(asyncio.all_tasks())
     state: Any = None
     try:
@@ -65,7 +67,7 @@ async def play(scenario: dict[str, Any], rng: Random) -> Record:
                     "decisions": {call_id: decision.allow for call_id, decision in decisions.items()},
                 }
             )
-            result = await agent.resume(RunState.from_json(result.state.to_json()), decisions, deps=world)
+            result = await agent.resume(RunState.from_json(result.state.to_json()), decisions, deps=world, tools=arriving)
         state, record.end = result.state, result.stop_reason
         record.unmet, record.answer = tuple(result.unmet), result.answer
     except MaymustError as error:

@@ -43,8 +43,13 @@ class Said:
 
 @dataclass
 class Pass:
-    """The permit as plain data. `bounds` and `askers` are by tool, `owed` names the requirements that keep the run from stopping."""
+    """The permit as plain data.
 
+    bounds, askers  by tool: fragments of its arguments, and who asks about it
+    owed            the requirements that keep the run from stopping; `owed_tools` what they ask for
+    """
+
+    tools: tuple[str, ...]
     allowed: tuple[str, ...]
     denied: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -54,12 +59,13 @@ class Pass:
     tool_choice: str
     may_stop: bool
     owed: tuple[str, ...]
+    owed_tools: tuple[str, ...]
     bounds: dict[str, list[Mapping[str, Mapping[str, Any]]]]
     askers: dict[str, list[str]]
 
     def compared(self) -> dict[str, Any]:
         """What a recorded permit has to be equal to."""
-        names = ("allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
+        names = ("tools", "allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
         return {name: getattr(self, name) for name in names}
 
 
@@ -90,13 +96,13 @@ def permit_after(policy: Sequence[Mapping[str, Any]], question: Question, *, tex
         if requirement.get("enabled", True):
             said += _SPEAKERS[requirement["kind"]](requirement, question)
     present = {*question.present, FINAL}
-    for rule in said:
-        if rule.target not in present:
-            rule.allowed, rule.hidden, rule.forced, rule.asks, rule.arguments = True, False, False, False, None
     if question.relaxed:
         for rule in said:
             rule.forced = rule.prevents = False
-    return _fold([*said, *question.extras], question, text_agent=text_agent)
+    said += question.extras
+    absent = [rule for rule in said if rule.target not in present]
+    kept = [Said(rule.by, rule.priority, rule.target, prevents=rule.prevents) for rule in absent]
+    return _fold([*(rule for rule in said if rule.target in present), *kept], question, text_agent=text_agent)
 
 
 # --- 3.3 and its kin: what one requirement says ---
@@ -243,6 +249,7 @@ def _whole_set(
         choice = "none"
     asking = {tool: [rule.by for rule in said if rule.target == tool and rule.asks] for tool in allowed}
     return Pass(
+        tools=tuple(tools),
         allowed=tuple(allowed),
         denied=tuple(tool for tool in tools if tool not in allowed and tool not in hidden and tool not in withheld),
         hidden=tuple(tool for tool in tools if tool in hidden),
@@ -252,6 +259,7 @@ def _whole_set(
         tool_choice=choice,
         may_stop=may_stop,
         owed=tuple(dict.fromkeys(rule.by for rule in owing)),
+        owed_tools=tuple(dict.fromkeys(rule.target for rule in owing)),
         bounds={tool: [rule.arguments for rule in said if rule.target == tool and rule.arguments] for tool in tools},
         askers={tool: names for tool, names in asking.items() if names},
     )

@@ -10,34 +10,54 @@ from random import Random
 from typing import Any
 
 FINAL = "final_answer"
-NAMES = ("read", "write", "pay", "note", "look")
+NAMES = ("read", "write", "pay", "note", "look", "fetch", "send")
+OWN, LATER = NAMES[:5], NAMES[5:]
 UNKNOWN = ("reed", "delete_all")
 
 
 def generate(rng: Random) -> dict[str, Any]:
     """One scenario."""
-    tools = _tools(rng)
-    names = [tool["name"] for tool in tools]
+    tools, later = _tools(rng), _later(rng)
+    _changes(rng, tools, later)
+    known = [*tools, *(tool for tool in later if tool["loadable"])]
+    names = [tool["name"] for tool in known]
     return {
         "tools": tools,
-        "requirements": _policy(rng, tools),
+        "later": later,
+        "requirements": _policy(rng, known),
         "settings": _settings(rng, names),
+        "around": _around(rng),
         "model": _model(rng),
         "world": {"fails": rng.choice((0.0, 0.1, 0.3, 0.6)), "yes": rng.choice((0.5, 0.8, 1.0)), "same": rng.choice((0.2, 0.7))},
     }
 
 
 def _tools(rng: Random) -> list[dict[str, Any]]:
-    chosen = rng.sample(NAMES, rng.randint(2, 4))
-    return [
-        {
-            "name": name,
-            "typed": rng.random() < 0.3,
-            "repeatable": rng.random() < 0.1,
-            "approval": rng.random() < 0.04,
-        }
-        for name in chosen
-    ]
+    return [_tool(rng, name) for name in rng.sample(OWN, rng.randint(2, 4))]
+
+
+def _tool(rng: Random, name: str) -> dict[str, Any]:
+    return {"name": name, "typed": rng.random() < 0.3, "repeatable": rng.random() < 0.1, "approval": rng.random() < 0.04}
+
+
+def _later(rng: Random) -> list[dict[str, Any]]:
+    """Tools that the agent has not, and that may be added during the run; rules may speak of the loadable ones."""
+    if rng.random() < 0.6:
+        return []
+    return [{**_tool(rng, name), "loadable": rng.random() < 0.7} for name in rng.sample(LATER, rng.randint(1, len(LATER)))]
+
+
+def _changes(rng: Random, tools: list[dict[str, Any]], later: list[dict[str, Any]]) -> None:
+    """Bodies that add and remove tools."""
+    own = [tool["name"] for tool in tools]
+    arriving = [tool["name"] for tool in later]
+    for tool in [*tools, *later]:
+        if later and rng.random() < 0.6:
+            tool["adds"] = [rng.choice([*arriving, *arriving, *own])]
+        if (later or rng.random() < 0.1) and rng.random() < 0.3:
+            tool["removes"] = [rng.choice([*arriving, *own, tool["name"], "nobody"])]
+        if later and rng.random() < 0.05:
+            tool["adds_other"] = True
 
 
 def _policy(rng: Random, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -153,6 +173,18 @@ def _choice(rng: Random, names: list[str]) -> Any:
     if kind == 3:
         return {"mode": "required", "required_function_name": rng.choice(names)}
     return {"mode": rng.choice(("auto", "required")), "allowed_tools": rng.sample(names, rng.randint(1, len(names)))}
+
+
+def _around(rng: Random) -> dict[str, Any]:
+    """Middleware: how many layers, and what they do with a call (weights)."""
+    if rng.random() < 0.65:
+        return {"layers": 0, "does": {}}
+    mostly = rng.choice((20, 80))
+    words = ("answer", "refuse", "silent", "args", "result", "tool_error", "retry")
+    does: dict[str, float] = {"pass": mostly, **dict.fromkeys(words, 8)}
+    if rng.random() < 0.2:
+        does.update(error_before=3, error_after=3)
+    return {"layers": rng.choice((1, 1, 2)), "does": does}
 
 
 def _model(rng: Random) -> dict[str, float]:

@@ -120,7 +120,7 @@ def many(runs: int, first: int = 0, *, workers: int | None = None) -> Tally:
 
 def show(scenario: dict[str, Any], record: Record) -> str:
     """A scenario and its record, to read."""
-    lines = [json.dumps({key: scenario[key] for key in ("tools", "settings")})]
+    lines = [json.dumps({key: scenario[key] for key in ("tools", "later", "settings", "around")})]
     lines += [json.dumps(declared) for declared in scenario["requirements"]]
     steps = iter(record.steps)
     for number, reply in enumerate(record.replies, 1):
@@ -134,6 +134,8 @@ def show(scenario: dict[str, Any], record: Record) -> str:
                 f"    {made.call_id!r} {made.name} {made.raw} -> {step and (step['call_id'], step['outcome'], step['text'])} body {body}"
             )
     lines += [f"question: {question}" for question in record.questions]
+    lines += [f"around {call_id}: {plan}" for call_id, plan in record.around.items() if plan["does"] != "pass"]
+    lines += [f"changes {body['call_id']}: {body}" for body in record.bodies if "added" in body or "removed" in body]
     lines += [f"pause: {pause}" for pause in record.pauses]
     lines.append(f"end {record.end} {record.said} answer {record.answer!r} counters {record.counters} unmet {record.unmet}")
     return "\n".join(lines)

@@ -33,9 +33,11 @@ class Turns:
         self.settings = scenario["settings"]
         self.policy = scenario["requirements"]
         self.text_agent: bool = self.settings["text_agent"]
+        every = [*scenario["tools"], *scenario["later"]]
         self.present = tuple(tool["name"] for tool in scenario["tools"])
-        self.repeatable = {tool["name"] for tool in scenario["tools"] if tool["repeatable"]}
-        self.always_asking = [tool["name"] for tool in scenario["tools"] if tool["approval"]]
+        self.may_be_present = [self.present]
+        self.repeatable = {tool["name"] for tool in every if tool["repeatable"]}
+        self.always_asking = [tool["name"] for tool in every if tool["approval"]]
         self.requirement_order = [declared["name"] for declared in self.policy]
         self.handlers = {declared["name"] for declared in self.policy if declared["kind"] == "ask" and declared["handler"]}
         self.remembering = {declared["name"] for declared in self.policy if declared.get("remember_choices")}
@@ -189,8 +191,8 @@ class Turns:
             over = option.grace or option.relaxed or self.done + 1 == self.settings["turns"]
             self.count("nudges", optional=over)
 
-    def after_turn(self, option: Option, steps: list[dict[str, Any]], reply: Reply, *, ran: bool) -> None:
-        """Take note of a turn that is over."""
+    def after_turn(self, option: Option, steps: list[dict[str, Any]], reply: Reply, *, ran: bool, changes: list[dict[str, Any]]) -> None:
+        """Take note of a turn that is over. `changes` are those of the calls that succeeded, in order."""
         self.done += 1
         self.after = option
         self.tokens += reply.tokens
@@ -210,6 +212,12 @@ class Turns:
         elif "failed" in outcomes:
             self.failing += 1
         self._guard(steps, reply)
+        # Whether a change looks at the tools of its turn or at those the changes before it leave is the same but for two changes
+        # of one tool in one turn; there both are taken.
+        self.may_be_present = list(
+            dict.fromkeys((changed(self.present, changes, in_turn=False), changed(self.present, changes, in_turn=True)))
+        )
+        self.present = self.may_be_present[0]
 
     def _guard(self, steps: list[dict[str, Any]], reply: Reply) -> None:
         self.hit_tool = None
@@ -217,9 +225,9 @@ class Turns:
             return
         repeats, (times, size) = self.settings["guard"]
         for made, step in zip(reply.calls, steps, strict=True):
-            if step["tool"] in self.repeatable:
+            if step["tool"] in self.repeatable and step["tool"] in self.present:
                 continue
-            mark = _mark(step, made.raw if made.parsed is None else None)
+            mark = _mark(step, made.raw if step["arguments"] is None else None)
             self.recent.append(mark)
             running = len(self.recent) >= repeats and set(self.recent[-repeats:]) == {mark}
             if running or self.recent[-size:].count(mark) >= times:
@@ -240,6 +248,21 @@ class Turns:
             return set(self.ask(pairs).owed) - {"tool_choice"}, {"tool_choice"}
         except NoPermit:
             return None, set()
+
+
+def changed(present: tuple[str, ...], changes: list[dict[str, Any]], *, in_turn: bool) -> tuple[str, ...]:
+    """The tools after these changes. `in_turn`: what is added or removed already in the turn of the changes is no change."""
+    tools = list(present)
+    for change in changes:
+        mine: list[str] = []
+        for name in change.get("added", ()):
+            if name not in tools and not (in_turn and name in present):
+                tools.append(name)
+                mine.append(name)
+        for name in change.get("removed", ()):
+            if name in tools and (not in_turn or name in present or name in mine):
+                tools.remove(name)
+    return tuple(tools)
 
 
 def _mark(step: dict[str, Any], raw: str | None) -> str:

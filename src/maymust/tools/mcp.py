@@ -15,7 +15,7 @@ from typing import Any, Self
 from maymust.errors import PolicyError, RunError, ToolError
 from maymust.tools.function_tool import ApprovalMode, Effect, Tool
 from maymust.tools.mcp_connection import HereHome, Home, ThreadHome, background
-from maymust.tools.mcp_results import cause, described, pages, safe_name, value_of
+from maymust.tools.mcp_results import cause, described, pages, safe_name, server_text, value_of
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class McpTools:
         try:
             await self._home.open(self._on_session if here else self._on_client)
         except Exception as error:
-            raise RunError(f"The MCP server {_said(self._server)} cannot be reached: {described(error)}.") from cause(error)
+            raise RunError(f"The MCP server {server_text(self._server)} cannot be reached: {described(error)}.") from cause(error)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -144,7 +144,7 @@ class McpTools:
         try:
             await self._home.run(self._relist)
         except Exception as error:
-            raise RunError(f"The MCP server {_said(self._server)} did not list its tools: {described(error)}.") from error
+            raise RunError(f"The MCP server {server_text(self._server)} did not list its tools: {described(error)}.") from error
 
     @contextlib.asynccontextmanager
     async def _on_client(self) -> AsyncIterator[None]:
@@ -196,7 +196,7 @@ class McpTools:
                     return
                 failures = 0
             except Exception as error:
-                logger.warning("the list of tools of the MCP server %s cannot be followed: %s", _said(self._server), described(error))
+                logger.warning("the list of tools of the MCP server %s cannot be followed: %s", server_text(self._server), described(error))
                 await asyncio.sleep(_RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)])
                 failures += 1
 
@@ -299,11 +299,3 @@ def _put(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[ToolsChanged | No
     # A loop that is closed has nobody left who waits.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(queue.put_nowait, change)
-
-
-def _said(server: Any) -> str:
-    if isinstance(server, str):
-        return server.partition("?")[0]
-    if isinstance(server, Sequence):
-        return " ".join(map(str, server))
-    return f"({type(server).__name__})"

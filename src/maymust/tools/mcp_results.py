@@ -88,3 +88,12 @@ def _without_none(pairs: Mapping[str, Any]) -> dict[str, Any]:
 def pages(tools: Sequence[Any]) -> list[Any]:
     """The tools of all pages, the first of each name."""
     return list({tool.name: tool for tool in reversed(tools)}.values())[::-1]
+
+
+def server_text(server: Any) -> str:
+    """A server as it reads in errors, without what a URL may carry in its query."""
+    if isinstance(server, str):
+        return server.partition("?")[0]
+    if isinstance(server, Sequence):
+        return " ".join(map(str, server))
+    return f"({type(server).__name__})"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maymust.agent.call_record import CallRecord, PendingCall
-from maymust.agent.state import StopReason
+from maymust.agent.state import RunState, StopReason
 from maymust.core.rule import Rule
 from maymust.core.step import Outcome
 from maymust.models.chat_model import ModelReply, ModelRequest
@@ -101,7 +101,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class CallPending:
-    """A person has to be asked about this call by these requirements."""
+    """A person has to be asked about this call by these requirements; none are named when a child agent at work on it has the question."""
 
     call_id: str
     arguments: dict[str, Any]
@@ -154,4 +154,34 @@ class Resumed:
     budget: Mapping[str, Any] | None = None
 
 
-Event = RulesGiven | ModelReplied | ToolStarted | ToolFinished | CallPending | Decided | ToolsChanged | MessageSent | Cancelled | Resumed
+@dataclass(frozen=True, slots=True)
+class ChildStarted:
+    """A child agent begins to work on this call; `state` is its first state."""
+
+    call_id: str
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEvent:
+    """Something happened in the child agent that works on this call. `seconds` is the running time of the parent so far."""
+
+    call_id: str
+    event: Event
+    seconds: float = 0.0
+
+
+Event = (
+    RulesGiven
+    | ModelReplied
+    | ToolStarted
+    | ToolFinished
+    | CallPending
+    | Decided
+    | ToolsChanged
+    | MessageSent
+    | Cancelled
+    | Resumed
+    | ChildStarted
+    | ChildEvent
+)

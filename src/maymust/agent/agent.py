@@ -6,36 +6,36 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from types import UnionType
+from typing import Any, Generic, cast
 
-from maymust.agent.actions import Decided, Resumed
+from typing_extensions import TypeVar
+
 from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
-from maymust.agent.exposure import restore_tools
+from maymust.agent.child import ChildTool
 from maymust.agent.final_answer import FinalAnswer
+from maymust.agent.inputs import Input, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
 from maymust.agent.plan import LoopPlan, OnStall, PromptLayout
-from maymust.agent.planning import plan_of
 from maymust.agent.prompt import system_prompt
-from maymust.agent.reducer import apply, settle
+from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
+from maymust.agent.resuming import prepare_resume
 from maymust.agent.run import Run
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
 from maymust.agent.tool_choice import ToolChoice, ToolMode, parse_choice
 from maymust.core.history import History
-from maymust.core.log import Log
 from maymust.core.policy import Policy
-from maymust.errors import PolicyError, RunError
+from maymust.errors import PolicyError
 from maymust.models.by_name import model_by_name
 from maymust.models.chat_model import ChatModel
-from maymust.models.message import Message
 from maymust.requirements.permission import Decision
-from maymust.tools.function_tool import Tool, as_tool
+from maymust.tools.function_tool import ApprovalMode, Tool, as_tool
 
-T = TypeVar("T")
-Input = str | Message | Sequence[Message]
+T = TypeVar("T", default=str)
 _GUARD = LoopGuard()
 
 
@@ -71,7 +71,7 @@ class Agent(Generic[T]):
         policy: Policy | None = None,
         middleware: Sequence[Any] = (),
         tool_choice: ToolMode | None = None,
-        output_type: type[T] | Any = None,
+        output_type: type[T] | UnionType | None = None,
         final_answer_as_tool: bool | None = None,
         budget: Budget | None = None,
         loop_guard: LoopGuard | None = _GUARD,
@@ -130,7 +130,7 @@ class Agent(Generic[T]):
     ) -> Run[T]:
         """Start a run in the running event loop.
 
-        input      text, a `Message`, or a list of them
+        input      text, a `Message`, or a list of them, with image and file `Part`s where the model takes them
         previous   a result or state whose conversation goes on; `carry_history` also counts its steps
         deps       for tools and rules; never stored
         metadata   JSON that rules and tools may read; stored with the state
@@ -139,7 +139,9 @@ class Agent(Generic[T]):
         Raises PolicyError for a bad tool_choice, RuntimeError without an event loop (use `run_sync`).
         """
         layers = (*self.middleware, *as_middleware(middleware))
-        state = self._first_state(input, previous, carry_history, metadata, budget, tool_choice)
+        state = self.first_state(
+            input, previous=previous, carry_history=carry_history, metadata=metadata, budget=budget, tool_choice=tool_choice
+        )
         return Run(self._session(state, layers, deps))
 
     async def run(self, input: Input, **settings: Any) -> RunResult[T]:
@@ -208,25 +210,23 @@ class Agent(Generic[T]):
     ) -> RunState:
         """The state a resumed run starts from, for drivers."""
         before = state.state if isinstance(state, RunResult) else state
-        new = before.fork()
-        _check_same_policy(new, self.plan, allow_policy_change)
-        new.plan, new.policy_hash, new.policy = self.plan, self.plan.fingerprint, self.plan.description
-        restore_tools(new, self.plan.known, tools or ())
-        if new.phase == "model":
-            # The permit of a turn is made anew from the same state; the request is asked again.
-            new.phase, new.coming = "plan", None
-        pending = {record.call_id: record for record in new.calls if record.status == "pending"}
-        for call_id in decisions or {}:
-            if call_id not in pending:
-                waiting = ", ".join(pending) or "none"
-                raise RunError(f"there is no call {call_id!r} that waits for a decision; waiting: {waiting}")
-        if new.phase == "ended" or budget is not None:
-            new = apply(new, Resumed(budget.to_dict() if budget is not None else None))
-        else:
-            settle(new)
-        for call_id, decision in (decisions or {}).items():
-            new = _decide(new, call_id, decision)
-        return new
+        return prepare_resume(before, self.plan, decisions or {}, budget=budget, tools=tools or (), allow_policy_change=allow_policy_change)
+
+    def as_tool(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        approval_mode: ApprovalMode | None = None,
+        timeout: float | None = None,
+    ) -> Tool:
+        """This agent as a tool of another one: it takes a `task` in words, and gives its answer.
+
+        It has its own policy and history; to the parent's rules it is one tool. Its questions pause the parent, under the ids
+        `parent/child`; its turns, tokens and time are the parent's too. Without an answer the step has failed, and says why.
+        `name` and `description` default to the agent's. Raises PolicyError when there are none.
+        """
+        return ChildTool(self, name, description, approval_mode=approval_mode, timeout=timeout)
 
     def resume_sync(
         self, state: RunState | RunResult[Any], decisions: Mapping[str, bool | Decision] | None = None, **settings: Any
@@ -237,25 +237,25 @@ class Agent(Generic[T]):
     def _session(self, state: RunState, layers: tuple[Any, ...], deps: Any) -> Session:
         return Session(plan=self.plan, model=self.model, state=state, middleware=layers, deps=deps, show_errors=self.show_errors)
 
-    def _first_state(
+    def first_state(
         self,
         input: Input,
-        previous: RunResult[Any] | RunState | None,
-        carry_history: bool,
-        metadata: Mapping[str, Any] | None,
-        budget: Budget | None,
-        tool_choice: ToolMode | None,
+        *,
+        previous: RunResult[Any] | RunState | None = None,
+        carry_history: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        budget: Budget | None = None,
+        tool_choice: ToolMode | None = None,
+        run_id: str | None = None,
     ) -> RunState:
+        """The state a run starts from, for drivers. Takes and raises what `start` does; `run_id` is made up when left out."""
         plan = self.plan
         earlier = previous.state if isinstance(previous, RunResult) else previous
-        messages = earlier.messages if earlier is not None else Log(())
-        for message in (*(earlier.inbox if earlier is not None else ()), *_as_messages(input)):
-            _check_parts(message, self.model)
-            messages = messages.add(message)
         history = earlier.history if earlier is not None and carry_history else History()
         choice = self.tool_choice if tool_choice is None else parse_choice(tool_choice, tuple(plan.known))
+        messages = conversation(earlier, input, self.model)
         state = RunState(
-            run_id=uuid.uuid4().hex,
+            run_id=run_id or uuid.uuid4().hex,
             system=system_prompt(self.instructions, answers_in_text=plan.answers_in_text),
             budget=budget if budget is not None else self.budget,
             messages=messages,
@@ -297,58 +297,6 @@ def _policy(
             f"two tools have the name {next(name for name in names if names.count(name) > 1)!r}; give one of them another name"
         )
     return policy
-
-
-def _as_messages(input: Input) -> list[Message]:
-    if isinstance(input, str):
-        return [Message("user", input)]
-    if isinstance(input, Message):
-        return [input]
-    messages = list(input)
-    for message in messages:
-        if not isinstance(message, Message):
-            raise TypeError(f"input must be text, a Message or a list of Messages, and it holds {message!r}")
-    return messages
-
-
-def _check_parts(message: Message, model: ChatModel) -> None:
-    for part in message.parts:
-        if (part.kind == "image" and not model.capabilities.images) or (part.kind == "file" and not model.capabilities.files):
-            raise RunError(f"the model {model.name} takes no {part.kind} parts; send it as text, or use a model that takes them")
-
-
-def _check_same_policy(state: RunState, plan: LoopPlan, allowed: bool) -> None:
-    if allowed or not state.policy_hash or state.policy_hash == plan.fingerprint:
-        return
-    raise RunError(
-        f"run {state.run_id} was started under another policy ({_difference(state.policy, plan.description)}); "
-        "resume it with the agent that started it, or pass allow_policy_change=True"
-    )
-
-
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> str:
-    """The first places where two descriptions differ."""
-    places = []
-    for key in dict.fromkeys((*old, *new)):
-        before, after, where = old.get(key), new.get(key), f"{path}{key}"
-        if before != after:
-            if isinstance(before, Mapping) and isinstance(after, Mapping):
-                places.append(_difference(before, after, f"{where}."))
-            else:
-                places.append(f"{where}: {before!r} then, {after!r} now")
-    return "; ".join(places[:3]) or "its version differs"
-
-
-def _decide(state: RunState, call_id: str, decision: Any) -> RunState:
-    answer = Decision(decision) if isinstance(decision, bool) else decision
-    if not isinstance(answer, Decision):
-        raise RunError(f"the decision about {call_id!r} is {decision!r}; give True, False or a Decision, so the call stays closed")
-    record = next(one for one in state.calls if one.call_id == call_id)
-    for requirement in plan_of(state).policy.requirements:
-        shared = getattr(requirement, "remember_in", None)
-        if requirement.name in record.questions and shared is not None:
-            shared.remember(record.name, answer)
-    return apply(state, Decided(call_id, answer.allow, answer.reason, answer.by, answer.remember))
 
 
 def _blocking(work: Coroutine[Any, Any, RunResult[T]]) -> RunResult[T]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from maymust.agent import loop_guard
 from maymust.agent.admission import admit_waiting, owed, step_of
 from maymust.agent.call_record import CallRecord
+from maymust.agent.children import retire
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.ladder import NUDGE, nudge_text
@@ -196,6 +197,8 @@ def close_all(state: RunState, why: str) -> None:
             else:
                 record = record.changed(status="done", outcome=Outcome.REFUSED, text=record.refusal or f"{why} before this call ran")
         calls.append(record)
+    for call_id in tuple(state.children):
+        retire(state, call_id)
     state.calls = tuple(calls)
     _record_prefix(state)
     apply_changes(state)

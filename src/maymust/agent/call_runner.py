@@ -220,8 +220,8 @@ class CallRunner:
         self._emit(events.QuestionAsked, call=call)
         decision = await ask_handler(handler, call, name)
         shared = getattr(requirement, "remember_in", None)
-        if shared is not None and (decision.remember or requirement.remember_choices):
-            shared.remember(self._record.name, decision)
+        if shared is not None:
+            shared.put(self._record.name, decision)
         self._session.apply(
             Decided(self._record.call_id, decision.allow, decision.reason, decision.by, decision.remember, name, parsed.json)
         )

@@ -98,7 +98,7 @@ def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[An
     """
     own = {tool.name: tool for tool in state.tools}
     extra = {tool.name: tool for tool in (as_tool(thing) for thing in flatten(given))}
-    found = {**known, **own, **extra}
+    found = {**own, **known, **extra}
     waiting = [name for _, added, _ in state.exposure for name in added]
     missing = [name for name in (*state.tool_names, *waiting) if name not in found]
     if missing:

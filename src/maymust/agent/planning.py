@@ -68,7 +68,7 @@ def run_view(state: RunState, requirement: str = "", deps: object = None) -> Run
 
 def plan_turn(state: RunState) -> TurnPlan:
     """Decide the coming turn. Raises PermitError when there can be none for a fault of the policy."""
-    plan, budget, done = plan_of(state), state.budget, len(state.turns)
+    plan, budget, done = plan_of(state), state.budget, state.turns_used
     if budget.turns is not None and done >= budget.turns:
         return TurnPlan(ends="budget")
     if state.measure is not None and state.measure.kind == "stop":

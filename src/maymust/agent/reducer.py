@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from maymust.agent import batch
+from maymust.agent import batch, children
 from maymust.agent.actions import (
     Action,
     Ask,
     CallModel,
     CallPending,
     Cancelled,
+    ChildEvent,
+    ChildStarted,
     Decided,
     EvaluateRules,
     Event,
@@ -89,12 +91,17 @@ def settle(state: RunState) -> None:
 
 
 def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
-    """The calls that wait for a person, as copies."""
-    return tuple(
-        PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions)
-        for record in state.calls
-        if record.status == "pending"
-    )
+    """The calls that wait for a person, as copies; those of a child agent as `parent/child`."""
+    found: list[PendingCall] = []
+    for record in state.calls:
+        if record.status != "pending":
+            continue
+        child = state.children.get(record.call_id)
+        if child is None:
+            found.append(PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions))
+        else:
+            found += [replace(call, call_id=f"{record.call_id}/{call.call_id}") for call in pending_calls(child)]
+    return tuple(found)
 
 
 def _settle_plan(state: RunState) -> bool:
@@ -140,6 +147,8 @@ def _tool_finished(event: ToolFinished, state: RunState) -> None:
         )
     _change(state, event.call_id, status="done", outcome=event.outcome, output=event.output, text=event.text, arguments=event.arguments)
     state.seconds = max(state.seconds, event.seconds)
+    if state.children:
+        children.retire(state, event.call_id)
     if event.outcome == "ok" and (event.added or event.removed):
         state.exposure = (*state.exposure, (event.call_id, tuple(tool.name for tool in event.added), event.removed))
         state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
@@ -202,6 +211,18 @@ def _resumed(event: Resumed, state: RunState) -> None:
             state.bad_replies = 0
 
 
+def _child_started(event: ChildStarted, state: RunState) -> None:
+    _find(state, event.call_id)
+    state.children = {**state.children, event.call_id: event.state}
+
+
+def _child_event(event: ChildEvent, state: RunState) -> None:
+    children.move_child(state, event.call_id, event.event, event.seconds, apply)
+    if isinstance(event.event, Decided | ChildEvent) and _find(state, event.call_id).status == "pending":
+        # Somebody was answered in there: the call is entered again, and the child goes on.
+        _change(state, event.call_id, status="admitted")
+
+
 _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
     ModelReplied: _model_replied,
     ToolStarted: _tool_started,
@@ -213,6 +234,8 @@ _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
     MessageSent: _message_sent,
     Cancelled: _cancelled,
     Resumed: _resumed,
+    ChildStarted: _child_started,
+    ChildEvent: _child_event,
 }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from maymust.agent.call_record import PendingCall
 from maymust.agent.counters import Counters
@@ -16,7 +18,7 @@ from maymust.errors import NoAnswerError
 from maymust.models.chat_model import Usage
 from maymust.models.message import Message
 
-T = TypeVar("T")
+T = TypeVar("T", default=str)
 
 
 @dataclass(frozen=True, repr=False)

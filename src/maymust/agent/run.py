@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from typing import Generic, TypeVar
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from maymust.agent.actions import Cancelled, MessageSent
 from maymust.agent.driver import drive
@@ -15,7 +17,7 @@ from maymust.agent.state import RunState, StopReason
 from maymust.errors import RunError
 from maymust.models.message import Message
 
-T = TypeVar("T")
+T = TypeVar("T", default=str)
 E = TypeVar("E", bound=RunEvent)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from maymust.agent.actions import Event
@@ -21,7 +21,10 @@ from maymust.tools.function_tool import Tool
 
 
 class Session:
-    """What belongs to one run while it runs. It is also the seam (`RunSeam`) that tool contexts reach the run by."""
+    """What belongs to one run while it runs. It is also the seam (`RunSeam`) that tool contexts reach the run by.
+
+    `fold` is how an event gets into the state; that of a child agent is a part of its parent's.
+    """
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class Session:
         middleware: tuple[Middleware, ...] = (),
         deps: Any = None,
         show_errors: bool = True,
+        fold: Callable[[RunState, Event], RunState] = apply,
     ) -> None:
         self.plan, self.model, self.state = plan, model, state
         self.middleware, self.show_errors = middleware, show_errors
@@ -39,6 +43,7 @@ class Session:
         self.pending: tuple[PendingCall, ...] = ()
         self.over = False
         self._deps = deps
+        self._fold = fold
         self._clock = time.monotonic() - state.seconds
         self._lock = threading.Lock()
         self._changes: dict[str, tuple[dict[str, Tool], dict[str, None]]] = {}
@@ -51,7 +56,7 @@ class Session:
 
     def apply(self, event: Event) -> None:
         """Fold an event into the state."""
-        self.state = apply(self.state, event)
+        self.state = self._fold(self.state, event)
 
     # --- what a tool's context sees ---
     @property

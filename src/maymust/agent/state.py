@@ -121,6 +121,11 @@ class RunState:
     unmet: tuple[str, ...] = ()
     error: str | None = None
     tool_names: tuple[str, ...] = ()
+    # Child agents: those at work on calls of this turn, and those that are done, by call id. `own_budget` is set in a child.
+    children: dict[str, RunState] = field(default_factory=dict)
+    past_children: Log[tuple[str, RunState]] = field(default_factory=lambda: Log(()))
+    child_turns: int = 0
+    own_budget: Budget | None = None
     # Not data: given by the agent, never stored.
     plan: LoopPlan | None = field(default=None, repr=False)
     tools: tuple[Tool, ...] = field(default=(), repr=False)
@@ -153,12 +158,21 @@ class RunState:
         return self.history.total(failures=True) - self.carried_invocations
 
     @property
+    def turns_used(self) -> int:
+        """Model calls of this run and its child agents that were answered."""
+        return len(self.turns) + self.child_turns
+
+    @property
     def permits(self) -> tuple[Permit, ...]:
         """The permit of each turn."""
         return tuple(turn.permit for turn in self.turns)
 
     def to_json(self) -> str:
         """The state as JSON text. `deps` and what they hold are never in it."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state as JSON data."""
         data: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
         data.update(
             version=STATE_VERSION,
@@ -174,8 +188,11 @@ class RunState:
             measure=None if self.measure is None else asdict(self.measure),
             inbox=[message.to_dict() for message in self.inbox],
             given={name: {"rules": [rule.to_dict() for rule in given.rules], "at": given.at} for name, given in self.given.items()},
+            children={call_id: child.to_dict() for call_id, child in self.children.items()},
+            past_children=[[call_id, child.to_dict()] for call_id, child in self.past_children],
+            own_budget=None if self.own_budget is None else self.own_budget.to_dict(),
         )
-        return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return data
 
     @classmethod
     def from_json(cls, text: str | bytes) -> RunState:
@@ -196,33 +213,13 @@ class RunState:
             raise RunError(f"this run state is damaged: {type(fault).__name__} {fault}") from fault
 
 
+# fmt: off
 _PLAIN = [
-    "run_id",
-    "system",
-    "agent",
-    "policy_hash",
-    "policy",
-    "phase",
-    "carried",
-    "carried_invocations",
-    "recorded",
-    "released",
-    "memories",
-    "now",
-    "started",
-    "metadata",
-    "seconds",
-    "bad_replies",
-    "failing_turns",
-    "exposure",
-    "last_status",
-    "stop_reason",
-    "answer",
-    "output",
-    "unmet",
-    "error",
-    "tool_names",
+    "run_id", "system", "agent", "policy_hash", "policy", "phase", "carried", "carried_invocations", "recorded", "released",
+    "memories", "now", "started", "metadata", "seconds", "bad_replies", "failing_turns", "exposure", "last_status", "stop_reason",
+    "answer", "output", "unmet", "error", "tool_names", "child_turns",
 ]
+# fmt: on
 
 
 def _turn_to_dict(turn: Turn) -> dict[str, Any]:
@@ -271,6 +268,9 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         given={
             name: GivenRules(tuple(Rule.from_dict(rule) for rule in given["rules"]), given["at"]) for name, given in data["given"].items()
         },
+        children={call_id: _from_data(cls, child) for call_id, child in data["children"].items()},
+        past_children=Log([(call_id, _from_data(cls, child)) for call_id, child in data["past_children"]]),
+        own_budget=None if data["own_budget"] is None else Budget.from_dict(data["own_budget"]),
     )
 
 

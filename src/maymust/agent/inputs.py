@@ -1,0 +1,78 @@
+"""What a run is given to work on: text, messages and parts that are not text, checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from maymust.agent.state import RunState
+from maymust.core.log import Log
+from maymust.errors import RunError
+from maymust.models.chat_model import ChatModel
+from maymust.models.message import Message, Part
+
+Input = str | Message | Sequence[str | Message | Part]
+"""Text, a `Message`, or a list of them. Texts and `Part`s side by side, with at least one `Part` among them, are one message."""
+
+
+def as_messages(given: Input) -> list[Message]:
+    """The messages that `given` stands for. Raises TypeError for anything else."""
+    if isinstance(given, str):
+        return [Message("user", given)]
+    if isinstance(given, Message):
+        return [given]
+    if not isinstance(given, Iterable):
+        raise TypeError(f"input must be text, a Message or a list of them, and it is {given!r}")
+    messages: list[Message] = []
+    for is_message, group in groupby(given, lambda item: isinstance(item, Message)):
+        items = list(group)
+        if is_message:
+            messages += [item for item in items if isinstance(item, Message)]
+        else:
+            messages += _of_parts(items)
+    return messages
+
+
+def _of_parts(items: list[str | Message | Part]) -> list[Message]:
+    for item in items:
+        if not isinstance(item, str | Part):
+            raise TypeError(f"input must be text, a Message or a list of them (text, image and file parts), and it holds {item!r}")
+    if all(isinstance(item, str) for item in items):
+        return [Message("user", str(item)) for item in items]
+    # The text of a message goes before its parts.
+    text = items[0] if isinstance(items[0], str) else ""
+    rest = items[1:] if text else items
+    return [Message("user", text, parts=tuple(item if isinstance(item, Part) else Part("text", str(item)) for item in rest))]
+
+
+def check_parts(messages: Iterable[Message], model: ChatModel) -> None:
+    """Raise RunError for a part that the model does not take."""
+    takes = {"text": True, "image": model.capabilities.images, "file": model.capabilities.files}
+    for message in messages:
+        for part in message.parts:
+            if not takes[part.kind]:
+                raise RunError(f"the model {model.name} takes no {part.kind} parts; send it as text, or use a model that takes them")
+
+
+def conversation(earlier: RunState | None, given: Input, model: ChatModel) -> Log[Message]:
+    """The messages a run starts with: those of an earlier one, what was said to it too late to be read, and the input.
+
+    Raises RunError for parts the model does not take, and for an earlier run in the middle of a turn.
+    """
+    if earlier is None:
+        messages: Log[Message] = Log(())
+    else:
+        if earlier.calls:
+            waiting = ", ".join(record.call_id for record in earlier.calls if record.status != "done")
+            raise RunError(
+                f"run {earlier.run_id} is in the middle of a turn: {waiting} has no result yet; resume it to its end "
+                "before its conversation goes on"
+            )
+        messages = earlier.messages
+        for message in earlier.inbox:
+            messages = messages.add(message)
+    for message in as_messages(given):
+        messages = messages.add(message)
+    if not (model.capabilities.images and model.capabilities.files):
+        check_parts(messages, model)
+    return messages

@@ -1,0 +1,107 @@
+"""The state a resumed run starts from: given its plan and its tools again, and the decisions of a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from maymust.agent.actions import ChildEvent, Decided, Event, Resumed
+from maymust.agent.budget import Budget
+from maymust.agent.child import ChildTool
+from maymust.agent.exposure import restore_tools
+from maymust.agent.plan import LoopPlan
+from maymust.agent.planning import plan_of
+from maymust.agent.reducer import apply, pending_calls, settle
+from maymust.agent.state import RunState
+from maymust.errors import RunError
+from maymust.requirements.permission import Decision
+
+
+def prepare_resume(
+    before: RunState,
+    plan: LoopPlan,
+    decisions: Mapping[str, bool | Decision],
+    *,
+    budget: Budget | None = None,
+    tools: Iterable[Any] = (),
+    allow_policy_change: bool = False,
+) -> RunState:
+    """The state to go on from; `before` is left as it is. Raises RunError for what does not fit (see `Agent.resume`)."""
+    new = attach(before, plan, tuple(tools), allow_policy_change)
+    waiting = [call.call_id for call in pending_calls(new)]
+    for call_id in decisions:
+        if call_id not in waiting:
+            raise RunError(f"there is no call {call_id!r} that waits for a decision; waiting: {', '.join(waiting) or 'none'}")
+    if new.phase == "ended" or budget is not None:
+        new = apply(new, Resumed(budget.to_dict() if budget is not None else None))
+    for call_id, decision in decisions.items():
+        new = apply(new, _decided(new, call_id, _checked(call_id, decision)))
+    return new
+
+
+def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], allow_policy_change: bool) -> RunState:
+    """A copy of the state that belongs to this plan, and so do the states of its child agents.
+
+    Raises RunError for a state of another policy, a missing tool, or a child whose agent is not there any more.
+    """
+    new = before.fork()
+    _check_same_policy(new, plan, allow_policy_change)
+    new.plan, new.policy_hash, new.policy = plan, plan.fingerprint, plan.description
+    restore_tools(new, plan.known, tools)
+    if new.phase == "model":
+        # The permit of a turn is made anew from the same state; the request is asked again.
+        new.phase, new.coming = "plan", None
+    children = {}
+    for call_id, child in new.children.items():
+        record = next(one for one in new.calls if one.call_id == call_id)
+        tool = next((one for one in new.tools if one.name == record.name), None)
+        if not isinstance(tool, ChildTool):
+            raise RunError(f"call {call_id!r} is under way in the child agent {record.name!r}, which this agent does not have")
+        children[call_id] = attach(child, tool.agent.plan, tools, allow_policy_change)
+    new.children = children
+    if new.phase != "ended":
+        settle(new)
+    return new
+
+
+def _decided(state: RunState, call_id: str, decision: Decision) -> Event:
+    """The event of a decision. For `parent/child` it happens in the child."""
+    record = next((one for one in state.calls if one.call_id == call_id and one.status == "pending"), None)
+    if record is None:
+        parent = next(one for one in state.children if call_id.startswith(f"{one}/"))
+        return ChildEvent(parent, _decided(state.children[parent], call_id.removeprefix(f"{parent}/"), decision))
+    for requirement in plan_of(state).policy.requirements:
+        shared = getattr(requirement, "remember_in", None)
+        if shared is not None and requirement.name in record.questions:
+            # Sharing a memory turns remembering on.
+            shared.put(record.name, decision)
+    return Decided(call_id, decision.allow, decision.reason, decision.by, decision.remember)
+
+
+def _checked(call_id: str, decision: Any) -> Decision:
+    answer = Decision(decision) if isinstance(decision, bool) else decision
+    if not isinstance(answer, Decision):
+        raise RunError(f"the decision about {call_id!r} is {decision!r}; give True, False or a Decision, so the call stays closed")
+    return answer
+
+
+def _check_same_policy(state: RunState, plan: LoopPlan, allowed: bool) -> None:
+    if allowed or not state.policy_hash or state.policy_hash == plan.fingerprint:
+        return
+    raise RunError(
+        f"run {state.run_id} was started under another policy ({_difference(state.policy, plan.description)}); "
+        "resume it with the agent that started it, or pass allow_policy_change=True"
+    )
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> str:
+    """The first places where two descriptions differ."""
+    places = []
+    for key in dict.fromkeys((*old, *new)):
+        before, after, where = old.get(key), new.get(key), f"{path}{key}"
+        if before != after:
+            if isinstance(before, Mapping) and isinstance(after, Mapping):
+                places.append(_difference(before, after, f"{where}."))
+            else:
+                places.append(f"{where}: {before!r} then, {after!r} now")
+    return "; ".join(places[:3]) or "its version differs"

@@ -1,0 +1,248 @@
+"""What the adapters over official SDKs have in common: clients, attempts, and the way down when a provider refuses something."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import logging
+import uuid
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maymust.models.capabilities import Capabilities
+from maymust.models.chat_model import CallDelta, Lost, ModelDelta, ModelReply, ModelRequest, TextDelta, Usage
+from maymust.models.encode import Encoding, encode
+from maymust.models.failures import FailureKind, MissingExtra, ModelFailure, OutputError
+from maymust.models.message import Message, ToolCall
+from maymust.models.plain import read_output
+from maymust.models.refusals import refused_ability
+from maymust.models.structured import NotACall
+
+log = logging.getLogger("maymust.models")
+
+RETRIES = 3
+TIMEOUT = 600.0
+
+
+def sdk(module: str, extra: str) -> Any:
+    """The SDK, imported when it is needed. Raises MissingExtra that names the line to type."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        raise MissingExtra(f"this model needs the {module} package: pip install 'maymust[{extra}]' ({problem})") from problem
+
+
+class Clients:
+    """The client a model was given, or one client for each event loop: connections belong to the loop that opened them."""
+
+    def __init__(self, given: Any, make: Callable[[], Any]) -> None:
+        self._given, self._make = given, make
+        self._made: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
+
+    def get(self) -> Any:
+        """The client for the running event loop."""
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        if loop not in self._made:
+            self._made[loop] = self._make()
+        return self._made[loop]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One attempt as an adapter sees it: the request, how it is encoded, and what the model can still be told."""
+
+    request: ModelRequest
+    encoding: Encoding
+    capabilities: Capabilities
+
+
+class SdkModel:
+    """Base of the adapters. An adapter says how a body is written (`_body`), sent (`_send`), and read (`_read`, `_deltas`).
+
+    The SDK tries again after 408, 409, 429, 5xx and lost connections, and heeds `retry-after`; how often is the client's
+    `max_retries`. A 400 that says that something is not supported is answered here: the request is made one level lower.
+    """
+
+    provider = ""
+
+    def __init__(self, model: str, capabilities: Capabilities, clients: Clients, thinking: bool | None = None) -> None:
+        self._model, self._capabilities, self._clients, self._thinking = model, capabilities, clients, thinking
+
+    @property
+    def name(self) -> str:
+        """The provider and the model, such as "openai:gpt-5"."""
+        return f"{self.provider}:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can be told about tools, by the table or as given."""
+        return self._capabilities
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The whole reply. Raises ModelFailure; OutputError for a second output that is no call, where the output has to be one."""
+        lost: tuple[Lost, ...] = ()
+        spent, objected = Usage(), False
+        while True:
+            asked = self._asked(request, lost)
+            try:
+                raw = await self._send(self._clients.get(), self._body(asked), stream=False)
+                reply = _finished(self._read(await _parsed(raw), asked), asked, lost, raw.retries_taken)
+            except ModelFailure:
+                raise
+            except Exception as problem:
+                lost = (*lost, self._lost(problem, asked, lost))
+                continue
+            try:
+                return replace(_settled(reply, asked.encoding), usage=spent + reply.usage)
+            except NotACall as fault:
+                spent += reply.usage
+                if objected:
+                    said = f"the model {self.name} gave no usable output in two attempts: {fault}; shorten the tool's schema"
+                    raise OutputError(said, output=reply.text, usage=spent) from None
+                log.warning("%s: an output was not usable, asking once more: %s", self.name, fault)
+                request, objected = _objecting(request, reply.text, str(fault)), True
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelDelta | ModelReply]:
+        """Deltas as they come; the last item is the whole reply. Raises ModelFailure, also for a stream that is cut off.
+
+        Where the output has to be a call it comes in one piece: it is checked whole before any of it is passed on.
+        """
+        lost: tuple[Lost, ...] = ()
+        while True:
+            asked = self._asked(request, lost)
+            if asked.encoding.level == 5:
+                whole = await self.complete(replace(request, lost=(*request.lost, *(one.ability for one in lost))))
+                for delta in _in_one_piece(whole):
+                    yield delta
+                yield replace(whole, lost=(*lost, *whole.lost), usage=whole.usage + Usage(requests=len(lost)))
+                return
+            try:
+                raw = await self._send(self._clients.get(), self._body(asked), stream=True)
+                break
+            except Exception as problem:
+                lost = (*lost, self._lost(problem, asked, lost))
+        events = await _parsed(raw)
+        try:
+            async for item in self._deltas(events, asked):
+                yield _finished(item, asked, lost, raw.retries_taken) if isinstance(item, ModelReply) else item
+        except ModelFailure:
+            raise
+        except Exception as problem:
+            if not _theirs(problem):
+                raise
+            raise self._failure(problem, lost, raw.retries_taken + 1) from problem
+        finally:
+            await events.close()
+
+    def _asked(self, request: ModelRequest, lost: tuple[Lost, ...]) -> Asked:
+        capabilities = self._capabilities.without((*request.lost, *(one.ability for one in lost)))
+        return Asked(request, encode(request, capabilities, thinking=self._thinking), capabilities)
+
+    def _lost(self, problem: Exception, asked: Asked, lost: tuple[Lost, ...]) -> Lost:
+        """What has to be done without from now on. Raises ModelFailure when the problem is another one; our own faults as they are."""
+        if not _theirs(problem):
+            raise problem
+        said = str(problem)
+        ability = refused_ability(said, asked.encoding, asked.capabilities) if getattr(problem, "status_code", None) in (400, 422) else None
+        if ability is None or ability in (one.ability for one in lost):
+            raise self._failure(problem, lost, _attempts(problem, self._clients)) from problem
+        log.warning("%s does not take %s, so the run goes on without it: %s", self.name, ability, said)
+        return Lost(ability, said)
+
+    def _failure(self, problem: Exception, lost: tuple[Lost, ...], attempts: int) -> ModelFailure:
+        kind = failure_kind(problem)
+        return ModelFailure(
+            f"the model {self.name} gave no reply ({_WHAT[kind]}): {problem}", kind=kind, attempts=attempts + len(lost), lost=lost
+        )
+
+    # --- what an adapter says ---
+    def _body(self, asked: Asked) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def _send(self, client: Any, body: Mapping[str, Any], *, stream: bool) -> Any:
+        raise NotImplementedError
+
+    def _read(self, answer: Any, asked: Asked) -> ModelReply:
+        raise NotImplementedError
+
+    def _deltas(self, events: Any, asked: Asked) -> AsyncIterator[ModelDelta | ModelReply]:
+        raise NotImplementedError
+
+
+async def _parsed(raw: Any) -> Any:
+    """What a raw response holds; newer SDKs parse it in a coroutine."""
+    parsed = raw.parse()
+    return await parsed if inspect.isawaitable(parsed) else parsed
+
+
+def _theirs(problem: Exception) -> bool:
+    """Whether a problem came from the SDK or what it stands on: everything else is a fault of ours, and not hidden."""
+    return isinstance(problem, OSError) or type(problem).__module__.partition(".")[0] in _LIBRARIES
+
+
+_LIBRARIES = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "json", "anyio")
+
+_WHAT: dict[FailureKind, str] = {
+    "rate_limited": "it limits the rate of requests; wait, or set max_retries higher",
+    "timeout": "it did not answer in time",
+    "connection": "the connection was refused or lost",
+    "server": "the server has a fault",
+    "rejected": "it rejects the request",
+    "credentials": "it does not accept the credentials; check the API key",
+}
+
+
+def failure_kind(problem: Exception) -> FailureKind:
+    """The kind of a problem that came out of an SDK."""
+    status = getattr(problem, "status_code", None)
+    if isinstance(status, int):
+        if status in (401, 403):
+            return "credentials"
+        # A fault in the middle of a stream comes with the status of the stream, which is 200.
+        return "rate_limited" if status == 429 else "server" if status >= 500 or status < 400 else "rejected"
+    if "Timeout" in type(problem).__name__:
+        return "timeout"
+    body = str(getattr(problem, "body", ""))
+    return "server" if "error" in body else "connection"
+
+
+def _attempts(problem: Exception, clients: Clients) -> int:
+    """How often it was tried: all attempts for what is tried again, else one."""
+    again = failure_kind(problem) in ("rate_limited", "timeout", "connection", "server")
+    return 1 + int(getattr(clients.get(), "max_retries", 0)) if again else 1
+
+
+def _settled(reply: ModelReply, encoding: Encoding) -> ModelReply:
+    """At level 5, the output as a call or a text. Raises NotACall."""
+    if encoding.level != 5 or not encoding.output:
+        return reply
+    name, content = read_output(reply.text, encoding.output, text=encoding.text)
+    if not name:
+        return replace(reply, text=content)
+    return replace(reply, text="", calls=(ToolCall(f"call_{uuid.uuid4().hex[:12]}", name, content),))
+
+
+def _objecting(request: ModelRequest, output: str, fault: str) -> ModelRequest:
+    """The request with the bad output and what is wrong with it."""
+    said = [Message("assistant", output)] if output.strip() else []
+    return replace(
+        request, messages=[*request.messages, *said, Message("user", f"That cannot be used: {fault}. Reply with one JSON object.")]
+    )
+
+
+def _in_one_piece(reply: ModelReply) -> Iterator[ModelDelta]:
+    if reply.text:
+        yield TextDelta(reply.text)
+    for index, made in enumerate(reply.calls):
+        yield CallDelta(index, made.call_id, made.name, made.raw_arguments)
+
+
+def _finished(reply: ModelReply, asked: Asked, lost: tuple[Lost, ...], retries: int) -> ModelReply:
+    spent = reply.usage + Usage(requests=retries + len(lost))
+    by, level = asked.encoding.enforced_by, asked.encoding.level
+    return replace(reply, usage=spent, enforced_by=by, level=level, lost=lost, retries=retries)

@@ -171,7 +171,10 @@ def _ask(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:
             continue
         if tool not in chosen:
             yield Said(requirement["name"], requirement["priority"], tool, asks=True)
-        elif not chosen[tool]:
+        elif chosen[tool]:
+            # It still speaks, so that a person's yes changes nothing in the order of forces.
+            yield Said(requirement["name"], requirement["priority"], tool)
+        else:
             hidden = requirement.get("hide_disallowed", False)
             yield Said(requirement["name"], requirement["priority"], tool, allowed=False, hidden=hidden, lapses=True)
 
@@ -204,7 +207,8 @@ def _fold(said: list[Said], question: Question, *, text_agent: bool) -> Pass:
         elif any(one.by != other.by for one in forcers for other in closers):
             raise NoPermit("ConflictError")
     forced = min(candidates, key=lambda tool: (-candidates[tool], tools.index(tool))) if candidates else None
-    owing = [rule for rule in said if rule.prevents and rule.target not in lapsed]
+    # With a force lapses the prevent_stop of its own rule; what others ask for stays owed.
+    owing = [rule for rule in said if rule.prevents and not (rule.forced and rule.target in lapsed)]
     return _whole_set(said, tools, closed, hidden, forced, owing, question, text_agent=text_agent)
 
 

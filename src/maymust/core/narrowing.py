@@ -70,8 +70,6 @@ _WORDS = {
     "maximum": "at most {}",
     "exclusiveMinimum": "above {}",
     "exclusiveMaximum": "below {}",
-    "minLength": "at least {} characters long",
-    "maxLength": "at most {} characters long",
     "const": "{}",
     "pattern": "a text that matches {}",
     "multipleOf": "a multiple of {}",
@@ -88,6 +86,8 @@ def fragment_words(fragment: Fragment) -> str:
             parts.append(" or ".join(_ARTICLES.get(name, f"a {name}") for name in names))
         elif keyword == "enum":
             parts.append(f"one of {', '.join(_json(item) for item in value)}" if value else "no value at all")
+        elif keyword in ("minLength", "maxLength"):
+            parts.append(f"{'at least' if keyword == 'minLength' else 'at most'} {value} character{'' if value == 1 else 's'} long")
         elif keyword in _WORDS:
             parts.append(_WORDS[keyword].format(_json(value)))
         else:

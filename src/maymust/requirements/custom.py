@@ -70,11 +70,15 @@ class BoundFunction:
 
     def rules(self, history: History, run: RunView, /) -> Any:
         """The function's rules, checked against `targets`; an awaitable of them when it is async."""
+        if self.is_async:
+            # The function is not called before somebody waits, so nothing is left behind where nobody does.
+            return self._awaited(history, run)
         answer = self.source.rules(history, run)
-        return self._awaited(answer) if isinstance(answer, Awaitable) else self._checked(answer)
+        return answer if isinstance(answer, Awaitable) else self._checked(answer)
 
-    async def _awaited(self, answer: Awaitable[GivenRules]) -> GivenRules:
-        return self._checked(await answer)
+    async def _awaited(self, history: History, run: RunView) -> GivenRules:
+        answer = self.source.rules(history, run)
+        return self._checked(await answer if isinstance(answer, Awaitable) else answer)
 
     def _checked(self, answer: GivenRules) -> GivenRules:
         if self.targets is None or answer is None or not isinstance(answer, Iterable | Rule):

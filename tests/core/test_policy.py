@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from maymust.core.history import History
+from maymust.core.permit import Permit
 from maymust.core.policy import Policy
 from maymust.core.requirement import RunView
 from maymust.core.rule import Rule
 from maymust.core.verdict import Extra
-from maymust.errors import ConflictError, DeadEndError, ForceUnmetError, PolicyError
+from maymust.errors import ConflictError, DeadEndError, ForceUnmetError, PermitError, PolicyError
 from maymust.requirements.conditional import ConditionalRequirement
 from maymust.requirements.custom import requirement
-from tests.core.random_policies import Says
+from tests.core.random_policies import Says, conditional_policies, histories
 
 TOOLS = ("think", "search")
 
@@ -221,6 +224,33 @@ def test_the_hash_follows_names_parameters_and_schemas() -> None:
             {"name": "own", "priority": 10, "enabled": True, "kind": "function:<lambda>"},
         ],
     }
+
+
+@settings(max_examples=150, deadline=None)
+@given(conditional_policies(), st.lists(histories, min_size=2, max_size=6))
+def test_a_warm_policy_says_what_a_fresh_one_says(policy: Policy, seen: list[History]) -> None:
+    """Nothing that is kept between permits may leak from one history into another."""
+
+    def asked(one: Policy, history: History) -> Permit | str:
+        try:
+            return one.permit(history)
+        except PermitError as error:
+            return str(error)
+
+    for history in seen:
+        fresh = Policy([Renewed(one) for one in policy.requirements], tools=policy.tools, final_answer_as_tool=policy.final_answer_as_tool)
+        assert asked(policy, history) == asked(fresh, history)
+
+
+class Renewed:
+    """A bound requirement without its guard: asked each time, and remembered by nobody."""
+
+    def __init__(self, bound: Any) -> None:
+        self.name, self.priority = bound.name, bound.priority
+        self._bound = bound.named(bound.name)
+
+    def rules(self, history: History, run: RunView) -> Any:
+        return self._bound.rules(history, run)
 
 
 def test_a_requirement_that_changes_its_mind_is_heard() -> None:

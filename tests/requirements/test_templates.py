@@ -64,7 +64,7 @@ def test_a_cooldown_wants_other_steps_in_between() -> None:
     assert not is_open("write read note write", cooldown=2)
     assert not is_open("write read!failed", cooldown=1)
     assert is_open("write read!failed", cooldown=1, only_success_invocations=False)
-    assert permit("write read", cooldown=3).reasons["write"] == ("2 calls of other tools have to succeed before write may be called again",)
+    assert permit("write read", cooldown=3).reasons["write"] == ("3 calls of other tools have to succeed between two calls of write",)
 
 
 def test_a_cooldown_of_one_is_never_twice_in_a_row() -> None:

@@ -99,7 +99,8 @@ class BoundConditional:
         if not self.consecutive and (history.last_invocation if failures else history.last) == self.tool:
             closed = ("consecutive_allowed", None)
         elif self.cooldown and self._rest(history):
-            closed = ("cooldown", self._rest(history))
+            # Not how much of it is left: rules have to be the same wherever the guard's atoms are.
+            closed = ("cooldown", self.cooldown)
         elif self.most is not None and count >= self.most:
             closed = ("max_invocations", self.most)
         elif self.attempts is not None and history.count(self.tool, True) >= self.attempts:

@@ -42,10 +42,10 @@ def owed_text(target: str, least: int, failures: bool) -> str:
     return f"{target} has to {verb}" if least == 1 else f"{target} has to {verb} {least} times"
 
 
-def rest_text(target: str, missing: int, failures: bool) -> str:
+def rest_text(target: str, cooldown: int, failures: bool) -> str:
     """How long the tool has to rest."""
-    calls = "call of another tool has" if missing == 1 else "calls of other tools have"
-    return f"{missing} {calls} to {'come' if failures else 'succeed'} before {target} may be called again"
+    calls = "call of another tool has" if cooldown == 1 else "calls of other tools have"
+    return f"{cooldown} {calls} to {'come' if failures else 'succeed'} between two calls of {target}"
 
 
 def followed_text(target: str, group: Sequence[str], failures: bool) -> str:

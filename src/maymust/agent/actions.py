@@ -10,7 +10,7 @@ from maymust.agent.call_record import CallRecord, PendingCall
 from maymust.agent.state import RunState, StopReason
 from maymust.core.rule import Rule
 from maymust.core.step import Outcome
-from maymust.models.chat_model import ModelReply, ModelRequest
+from maymust.models.chat_model import ModelReply, ModelRequest, Usage
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool
 
@@ -70,6 +70,14 @@ class ModelReplied:
 
     reply: ModelReply
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    """The model gave no reply. `usage` is what the attempts have used, `lost` the abilities that were refused on the way."""
+
+    usage: Usage
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +182,7 @@ class ChildEvent:
 Event = (
     RulesGiven
     | ModelReplied
+    | ModelFailed
     | ToolStarted
     | ToolFinished
     | CallPending

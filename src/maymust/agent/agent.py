@@ -19,13 +19,13 @@ from maymust.agent.inputs import Input, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
 from maymust.agent.plan import LoopPlan, OnStall, PromptLayout
-from maymust.agent.prompt import system_prompt
 from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
 from maymust.agent.resuming import prepare_resume
 from maymust.agent.run import Run
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
+from maymust.agent.templates import DEFAULT, Templates
 from maymust.agent.tool_choice import ToolChoice, ToolMode, parse_choice
 from maymust.core.history import History
 from maymust.core.policy import Policy
@@ -53,6 +53,7 @@ class Agent(Generic[T]):
     final_answer_as_tool   False lets the model answer in text
     on_stall               "relax" obligations for a model that gives no usable reply, or "stop"
     prompt_layout          "stable" keeps the prompt's prefix, "classic" renders the system prompt anew each step
+    templates              the words of the prompt, as plain functions
     show_errors            False keeps the text of tools' exceptions (other than `ToolError`) from the model
 
     Raises PolicyError for contradictions, unknown and duplicate names.
@@ -77,6 +78,7 @@ class Agent(Generic[T]):
         loop_guard: LoopGuard | None = _GUARD,
         on_stall: OnStall = "relax",
         prompt_layout: PromptLayout = "stable",
+        templates: Templates = DEFAULT,
         show_errors: bool = True,
     ) -> None:
         if on_stall not in ("relax", "stop"):
@@ -100,7 +102,8 @@ class Agent(Generic[T]):
             guard=loop_guard,
             on_stall=on_stall,
             layout=prompt_layout,
-            prefix_bound=self.model.capabilities.prefix_bound,
+            told=self.model.capabilities,
+            templates=templates,
         )
         self.middleware = as_middleware(middleware)
         self.show_errors = show_errors
@@ -256,7 +259,7 @@ class Agent(Generic[T]):
         messages = conversation(earlier, input, self.model)
         state = RunState(
             run_id=run_id or uuid.uuid4().hex,
-            system=system_prompt(self.instructions, answers_in_text=plan.answers_in_text),
+            system=plan.templates.system(self.instructions, plan.answers_in_text),
             budget=budget if budget is not None else self.budget,
             messages=messages,
             history=history,
@@ -269,6 +272,8 @@ class Agent(Generic[T]):
             choice=choice,
             metadata=dict(metadata or {}),
             tool_names=tuple(tool.name for tool in plan.tools),
+            offers=earlier.offers if earlier is not None else (),
+            last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
             plan=plan,
             tools=plan.tools,
         )

@@ -15,7 +15,7 @@ from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.ladder import NUDGE, nudge_text
 from maymust.agent.planning import plan_of
-from maymust.agent.prompt import note_request
+from maymust.agent.prompt import build_request, note_request
 from maymust.agent.state import RunState, StopReason, Turn
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -34,6 +34,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     assert coming is not None
     assert coming.permit is not None
     number = len(state.turns) + 1
+    request = build_request(state)
     calls = tuple(_with_own_ids(state, reply.calls, number))
     turn = Turn(
         number,
@@ -46,8 +47,12 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         coming.grace,
         coming.measure,
         reply.enforced_by,
+        request.guidance,
+        reply.level,
     )
-    note_request(state)
+    note_request(state, request)
+    if reply.lost:
+        state.lost = tuple(dict.fromkeys((*state.lost, *(one.ability for one in reply.lost))))
     state.turns = state.turns.add(turn)
     state.usage += reply.usage
     state.seconds = max(state.seconds, seconds)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.loop_guard import LoopGuard
+from maymust.agent.templates import DEFAULT, Templates
 from maymust.core.policy import Policy
+from maymust.models.capabilities import Capabilities
 from maymust.tools.function_tool import Tool
 
 OnStall = Literal["relax", "stop"]
@@ -21,7 +23,7 @@ class LoopPlan:
     """The configuration of the loop.
 
     `tools` are the agent's own, in order; `loadable` may be added during a run; rules may speak of both.
-    `prefix_bound` is the model's capability of that name: status messages stay in the conversation.
+    `told` is what the model can be told about tools.
     """
 
     policy: Policy
@@ -32,7 +34,8 @@ class LoopPlan:
     guard: LoopGuard | None = None
     on_stall: OnStall = "relax"
     layout: PromptLayout = "stable"
-    prefix_bound: bool = False
+    told: Capabilities = field(default_factory=Capabilities)
+    templates: Templates = DEFAULT
 
     @cached_property
     def known(self) -> Mapping[str, Tool]:
@@ -43,6 +46,16 @@ class LoopPlan:
     def answers_in_text(self) -> bool:
         """Whether `final_answer` is not sent to the model as a tool."""
         return not self.policy.final_answer_as_tool
+
+    @property
+    def status_stays(self) -> bool:
+        """Whether status messages stay in the conversation: what is said once must not change for these models."""
+        return self.told.prefix_bound or self.told.subset == "tool_changes"
+
+    @property
+    def tracks_offers(self) -> bool:
+        """Whether the model is told inside the conversation how the offer changes."""
+        return self.told.subset == "tool_changes" or self.told.inline_tools
 
     @cached_property
     def fingerprint(self) -> str:

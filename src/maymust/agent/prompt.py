@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from maymust.agent.offers import offers_of
 from maymust.agent.planning import plan_of
-from maymust.agent.state import RunState
+from maymust.agent.state import RunState, TurnPlan
+from maymust.agent.templates import ALL_OPEN, StatusView
 from maymust.core.log import Log
-from maymust.core.permit import Permit, Verdict
+from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ModelRequest, ToolDefinition
+from maymust.models.encode import can_force, must_text
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool
-
-RULES_OF_THE_GAME = (
-    "You work in steps: each step you call tools and read their results. Some tools are open only at some steps; "
-    "a note at the end of the conversation says so where it matters."
-)
-ANSWER_BY_TOOL = "When everything is done, call final_answer; that ends the work."
 
 
 class Conversation(Sequence[Message]):
@@ -47,16 +44,17 @@ class Conversation(Sequence[Message]):
         return tuple(self)[index]
 
 
-def system_prompt(instructions: str, *, answers_in_text: bool) -> str:
-    """The system prompt of a run, rendered once."""
-    parts = [instructions.strip(), RULES_OF_THE_GAME, "" if answers_in_text else ANSWER_BY_TOOL]
-    return "\n\n".join(part for part in parts if part)
-
-
 def build_request(state: RunState) -> ModelRequest:
-    """The request of the coming turn."""
-    plan, coming = plan_of(state), state.coming
+    """The request of the coming turn; kept, since it is asked for when the model is called and again when it has replied."""
+    coming = state.coming
     assert coming is not None
+    if state.asked is None or state.asked[0] is not coming or state.asked[1] is not state.messages:
+        state.asked = (coming, state.messages, _request(state, coming))
+    return state.asked[2]
+
+
+def _request(state: RunState, coming: TurnPlan) -> ModelRequest:
+    plan = plan_of(state)
     assert coming.permit is not None
     permit = coming.permit
     allowed, choice = permit.allowed, permit.tool_choice
@@ -64,22 +62,32 @@ def build_request(state: RunState) -> ModelRequest:
         allowed = tuple(name for name in allowed if name != FINAL_ANSWER)
         if choice == FINAL_ANSWER:
             choice = "none"
-    text = status_text(permit, plan.answers_in_text)
-    due = text and not (plan.prefix_bound and text == state.last_status)
+    text = _status(state, permit, allowed, choice)
+    due = text and not (plan.status_stays and text == state.last_status)
     menu = _menu(state, permit.hidden)
     if plan.layout == "classic":
-        system = classic_prompt(state.system, permit, (*state.tools, plan.final.tool))
-        menu, due = tuple(tool for tool in menu if tool.name in allowed), ""
+        system = plan.templates.classic(state.system, permit, (*state.tools, plan.final.tool))
+        menu, text, due = tuple(tool for tool in menu if tool.name in allowed), "", ""
     else:
         system = state.system
-    status = Message("user", text, kind="status") if due else None
     return ModelRequest(
-        Conversation(Message("system", system) if system else None, state.messages, status),
+        Conversation(Message("system", system) if system else None, state.messages, Message("user", text, kind="status") if due else None),
         menu,
         allowed,
         choice,
         text,
+        offers_of(state, menu, allowed, choice),
+        state.lost,
     )
+
+
+def _status(state: RunState, permit: Permit, allowed: tuple[str, ...], choice: str) -> str:
+    """The step's status in words. Where statuses stay, the last one has to be taken back when everything is open again."""
+    plan = plan_of(state)
+    forceable = can_force(plan.told.without(state.lost), thinking=plan.told.thinks)
+    must = "" if forceable else must_text(choice, allowed)
+    text = plan.templates.status(StatusView(permit, plan.answers_in_text, must))
+    return text if text or not (plan.status_stays and state.last_status) else ALL_OPEN
 
 
 def _menu(state: RunState, hidden: tuple[str, ...]) -> tuple[ToolDefinition, ...]:
@@ -98,43 +106,12 @@ def definition(tool: Tool) -> ToolDefinition:
     return ToolDefinition(tool.name, tool.description, tool.parameters)
 
 
-def note_request(state: RunState) -> None:
-    """Keep the status that was just sent, for models whose reasoning is bound to the prefix."""
-    coming = state.coming
-    if not plan_of(state).prefix_bound or coming is None or coming.permit is None:
-        return
-    text = status_text(coming.permit, plan_of(state).answers_in_text)
-    if text and text != state.last_status:
-        state.messages = state.messages.add(Message("user", text, kind="status"))
-    state.last_status = text
-
-
-def status_text(permit: Permit, answers_in_text: bool) -> str:
-    """The step's status in words; empty when everything is open."""
-    if not permit.denied and not permit.withheld:
-        return ""
-    closed = [name for name in permit.tools if permit.verdict(name) in (Verdict.DENIED, Verdict.WITHHELD)]
-    open_now = [name for name in permit.allowed if not (answers_in_text and name == FINAL_ANSWER)]
-    lines = [
-        f"You have to call {permit.forced} now."
-        if permit.forced and not permit.may_stop
-        else f"This step you may call: {', '.join(open_now) or 'no tool'}."
-    ]
-    for name in closed:
-        reasons = "; ".join(permit.reasons.get(name, ()))
-        if reasons:
-            lines.append(f"Not now: {'the answer' if name == FINAL_ANSWER and answers_in_text else name} ({reasons}).")
-    return " ".join(lines)
-
-
-def classic_prompt(system: str, permit: Permit, tools: Sequence[Tool]) -> str:
-    """The system prompt of the classic layout: every tool with what it does and whether it is allowed now."""
-    parts = [system]
-    for tool in tools:
-        verdict = permit.verdict(tool.name)
-        if verdict is Verdict.HIDDEN:
-            continue
-        reasons = "; ".join(permit.reasons.get(tool.name, ()))
-        lines = [f"Name: {tool.name}", f"Description: {tool.description}", f"Allowed: {'yes' if tool.name in permit.allowed else 'no'}"]
-        parts.append("\n".join(lines + ([f"Reason: {reasons}"] if reasons else [])))
-    return "\n\n".join(parts)
+def note_request(state: RunState, request: ModelRequest) -> None:
+    """Keep what was said just now and has to be said again in all later requests."""
+    plan = plan_of(state)
+    if plan.tracks_offers:
+        state.offers = request.offers
+    if plan.status_stays and plan.layout != "classic":
+        if request.guidance and request.guidance != state.last_status:
+            state.messages = state.messages.add(Message("user", request.guidance, kind="status"))
+        state.last_status = request.guidance

@@ -23,6 +23,7 @@ from maymust.agent.actions import (
     Event,
     Finish,
     MessageSent,
+    ModelFailed,
     ModelReplied,
     Resumed,
     RulesGiven,
@@ -135,6 +136,12 @@ def _model_replied(event: ModelReplied, state: RunState) -> None:
     batch.open_turn(state, event.reply, event.seconds)
 
 
+def _model_failed(event: ModelFailed, state: RunState) -> None:
+    state.usage += event.usage
+    state.lost = tuple(dict.fromkeys((*state.lost, *event.lost)))
+    state.asked = None
+
+
 def _tool_started(event: ToolStarted, state: RunState) -> None:
     _change(state, event.call_id, started=True, ran=True, arguments=event.arguments)
 
@@ -225,6 +232,7 @@ def _child_event(event: ChildEvent, state: RunState) -> None:
 
 _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
     ModelReplied: _model_replied,
+    ModelFailed: _model_failed,
     ToolStarted: _tool_started,
     ToolFinished: _tool_finished,
     CallPending: _call_pending,

@@ -20,7 +20,7 @@ from maymust.core.rule import Rule
 from maymust.core.step import Step
 from maymust.core.verdict import Extra
 from maymust.errors import RunError
-from maymust.models.chat_model import ToolDefinition, Usage
+from maymust.models.chat_model import ModelRequest, Offer, ToolDefinition, Usage
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool
 
@@ -41,6 +41,7 @@ class Turn:
     grace        made beyond the budget, to answer
     measure      what the loop guard did about this turn
     enforced_by  "provider" when the request itself could express the permit, else "maymust"
+    level        how the permit reached the model, 1 to 5 (design 3.11)
     """
 
     number: int
@@ -54,6 +55,7 @@ class Turn:
     measure: Measure | None = None
     enforced_by: str = "maymust"
     guidance: str = ""
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class RunState:
     inbox: tuple[Message, ...] = ()
     exposure: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     last_status: str = ""
+    lost: tuple[str, ...] = ()
+    offers: tuple[Offer, ...] = ()
     stop_reason: StopReason | None = None
     answer: str | None = None
     output: Any = None
@@ -134,6 +138,7 @@ class RunState:
     failure: Exception | None = field(default=None, repr=False)
     standing: tuple[Extra, ...] | None = field(default=None, repr=False)
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
+    asked: tuple[TurnPlan, Log[Message], ModelRequest] | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)
@@ -178,6 +183,7 @@ class RunState:
             version=STATE_VERSION,
             budget=self.budget.to_dict(),
             messages=[message.to_dict() for message in self.messages],
+            offers=[offer.to_dict() for offer in self.offers],
             history=[step.to_dict() for step in self.history],
             turns=[_turn_to_dict(turn) for turn in self.turns],
             calls=[call.to_dict() for call in self.calls],
@@ -216,7 +222,7 @@ class RunState:
 # fmt: off
 _PLAIN = [
     "run_id", "system", "agent", "policy_hash", "policy", "phase", "carried", "carried_invocations", "recorded", "released",
-    "memories", "now", "started", "metadata", "seconds", "bad_replies", "failing_turns", "exposure", "last_status", "stop_reason",
+    "memories", "now", "started", "metadata", "seconds", "bad_replies", "failing_turns", "exposure", "last_status", "stop_reason", "lost",
     "answer", "output", "unmet", "error", "tool_names", "child_turns",
 ]
 # fmt: on
@@ -235,6 +241,7 @@ def _turn_to_dict(turn: Turn) -> dict[str, Any]:
         "measure": None if turn.measure is None else asdict(turn.measure),
         "enforced_by": turn.enforced_by,
         "guidance": turn.guidance,
+        "level": turn.level,
     }
 
 
@@ -246,6 +253,8 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
     plain = {name: data[name] for name in _PLAIN}
     plain.update(
         unmet=tuple(data["unmet"]),
+        lost=tuple(data["lost"]),
+        offers=tuple(Offer.from_dict(offer) for offer in data["offers"]),
         tool_names=tuple(data["tool_names"]),
         exposure=tuple((call_id, tuple(added), tuple(removed)) for call_id, added, removed in data["exposure"]),
     )

@@ -79,7 +79,7 @@ def _usual(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(call.get("function"), dict):
         call = call["function"]
     name = next((call[word] for word in _NAMES if isinstance(call.get(word), str)), None)
-    arguments = next((call[word] for word in _ARGUMENTS if word in call), {})
+    arguments: Any = next((call[word] for word in _ARGUMENTS if word in call), {})
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)

@@ -126,10 +126,13 @@ class SdkModel:
                 break
             except Exception as problem:
                 lost = (*lost, self._lost(problem, asked, lost))
-        events = await _parsed(raw)
+        events, reply = await _parsed(raw), ModelReply()
         try:
             async for item in self._deltas(events, asked):
-                yield _finished(item, asked, lost, raw.retries_taken) if isinstance(item, ModelReply) else item
+                if isinstance(item, ModelReply):
+                    reply = item
+                    break
+                yield item
         except ModelFailure:
             raise
         except Exception as problem:
@@ -138,6 +141,7 @@ class SdkModel:
             raise self._failure(problem, lost, raw.retries_taken + 1) from problem
         finally:
             await events.close()
+        yield _finished(reply, asked, lost, raw.retries_taken)
 
     def _asked(self, request: ModelRequest, lost: tuple[Lost, ...]) -> Asked:
         capabilities = self._capabilities.without((*request.lost, *(one.ability for one in lost)))

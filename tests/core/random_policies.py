@@ -30,6 +30,9 @@ def history_of(words: Sequence[tuple[str, Outcome]]) -> History:
 
 
 histories = st.lists(steps, max_size=12).map(history_of)
+likely_steps = st.tuples(st.sampled_from(TOOLS), st.sampled_from((Outcome.OK, Outcome.OK, Outcome.OK, Outcome.FAILED)))
+busy_histories = st.lists(likely_steps, min_size=6, max_size=16).map(history_of)
+"""Histories in which much has happened: most of what rules wait for comes about in them."""
 
 fragments: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [

@@ -15,7 +15,7 @@ from maymust.core.step import Outcome
 from maymust.errors import ConflictError, DeadEndError, ForceUnmetError, PolicyError
 from maymust.requirements.conditional import ConditionalRequirement
 from maymust.requirements.permission import AskPermissionRequirement
-from tests.core.random_policies import TOOLS, conditional_policies, steps
+from tests.core.random_policies import TOOLS, conditional_policies, likely_steps, steps
 
 Words = list[tuple[str, Outcome]]
 FAULTS = {ForceUnmetError: "force_unmet", ConflictError: "conflict", DeadEndError: "dead_end"}
@@ -37,7 +37,7 @@ def assert_same(policy: Policy, compiled: CompiledPolicy, state: int, history: H
 
 
 @settings(max_examples=400, deadline=None)
-@given(conditional_policies(), st.lists(steps, max_size=12))
+@given(conditional_policies(), st.lists(st.one_of(steps, likely_steps, likely_steps), max_size=14))
 def test_it_equals_the_plain_requirement_code_after_every_step(policy: Policy, words: Words) -> None:
     compiled = CompiledPolicy(policy)
     history, state = History(), compiled.start()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from maymust.errors import ToolError as ToolError
     from maymust.models.chat_model import Usage as Usage
     from maymust.models.message import Message as Message
+    from maymust.policyfile.load import load_policy as load_policy
     from maymust.requirements.approval_memory import ApprovalMemory as ApprovalMemory
     from maymust.requirements.conditional import ConditionalRequirement as ConditionalRequirement
     from maymust.requirements.custom import requirement as requirement
@@ -86,6 +87,7 @@ _HOMES = {
     "Verdict": "core.permit",
     "ask_in_terminal": "agent.approval",
     "function_middleware": "agent.middleware",
+    "load_policy": "policyfile.load",
     "requirement": "requirements.custom",
     "tool": "tools.function_tool",
 }

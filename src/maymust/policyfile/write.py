@@ -1,0 +1,110 @@
+"""Writing a policy as the text of a policy file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from maymust.core.policy import Policy
+from maymust.core.requirement import DEFAULT_PRIORITY
+from maymust.errors import PolicyError
+from maymust.policyfile.load import parse_policy
+from maymust.policyfile.vocabulary import KINDS
+
+_WIDTH = 100
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+# Words that one version of YAML or another takes for something else than a text.
+_TAKEN = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def dump_policy(policy: Policy, *, schema: str | None = None) -> str:
+    """Return the text of a policy file that reads as an equal policy: `parse_policy(text).policy.describe() == policy.describe()`.
+
+    schema  where the JSON Schema is (see `maymust schema`): written as a line that editors read
+
+    Raises PolicyError for what has no form in a file: custom requirements, checks, handlers and shared memories.
+    """
+    rules = {bound.name: _rule(bound) for bound in policy.requirements}
+    lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
+    lines.append("version: 1")
+    lines.append(f"tools: {_flow(list(policy.tools))}")
+    if not policy.final_answer_as_tool:
+        lines.append("final_answer_as_tool: false")
+    lines.append("rules:" if rules else "rules: {}")
+    for name, rule in rules.items():
+        lines.extend(_lines(name, rule))
+    text = "\n".join(lines) + "\n"
+    parse_policy(text)  # raises for names that no file can hold
+    return text
+
+
+def _rule(bound: Any) -> dict[str, Any]:
+    """The keys of one rule. Raises PolicyError for what has none."""
+    said = dict(bound.describe()) if callable(getattr(bound, "describe", None)) else {}
+    kind = said.pop("kind", type(bound).__name__)
+    if kind == "conditional":
+        rule = {"conditional": said.pop("target"), **_groups(bound.name, said)}
+    elif kind == "ask_permission":
+        if getattr(bound, "remember_in", None) is not None:
+            raise _unwritable(bound.name, "it remembers choices in an ApprovalMemory")
+        include = said.pop("include", None)
+        rule = {"ask": True if include is None else include, **said}
+    else:
+        raise _unwritable(bound.name, f"it is of the kind {kind}")
+    if bound.priority != DEFAULT_PRIORITY:
+        rule["priority"] = bound.priority
+    if not bound.enabled:
+        rule["enabled"] = False
+    known = KINDS["ask" if "ask" in rule else "conditional"].keys
+    for key in rule:
+        if key not in known:
+            raise _unwritable(bound.name, f"it has {key}, which is Python code")
+    return {key: rule[key] for key in known if key in rule}
+
+
+def _groups(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Tools of which any one will do are described as a list in the list, at its end; a file has them under a key of their own."""
+    rule = dict(said)
+    after = rule.pop("only_after", [])
+    if after and (isinstance(after[-1], list) or after[-1] in after[:-1]):
+        *after, either = after
+        rule["only_after_any"] = either
+    if after:
+        rule["only_after"] = after
+    for key in ("only_after", "followed_by"):
+        if any(isinstance(group, list) for group in rule.get(key, [])):
+            raise _unwritable(name, f"its {key} names a class that stands for several tools; name the tools")
+        if key in rule:
+            rule[key] = list(dict.fromkeys(rule[key]))
+    return rule
+
+
+def _unwritable(name: str, why: str) -> PolicyError:
+    return PolicyError(f"{name} cannot be written to a policy file: {why}; keep this policy in Python")
+
+
+def _lines(name: str, rule: Mapping[str, Any]) -> list[str]:
+    line = f"  {_scalar(name)}: {_flow(rule)}"
+    if len(line) <= _WIDTH:
+        return [line]
+    return [f"  {_scalar(name)}:", *(f"    {_scalar(key)}: {_flow(value)}" for key, value in rule.items())]
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_scalar(key)}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_flow(item) for item in value)}]"
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value, allow_nan=False)
+    if _PLAIN.fullmatch(value) and value.lower() not in _TAKEN:
+        return value
+    # A text of JSON is one of YAML, but for the characters that YAML wants escaped.
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))

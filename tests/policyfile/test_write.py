@@ -1,0 +1,109 @@
+"""From a policy to a file and back."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maymust import ApprovalMemory, AskPermissionRequirement, ConditionalRequirement, Policy, PolicyError, Tool, requirement
+from maymust.policyfile import dump_policy, parse_policy
+from tests.core.random_policies import conditional_policies
+from tests.policyfile.test_load import RESEARCH
+
+
+def test_a_written_policy_reads_like_one_written_by_hand() -> None:
+    text = dump_policy(parse_policy(RESEARCH).policy, schema="policy.schema.json")
+    assert text == (
+        "# yaml-language-server: $schema=policy.schema.json\n"
+        "version: 1\n"
+        "tools: [think, search, fetch]\n"
+        "rules:\n"
+        "  think-first: {conditional: think, force_at_step: 1}\n"
+        "  must-search: {conditional: search, min_invocations: 1, max_invocations: 5, priority: 20}\n"
+        '  fetch-later: {conditional: fetch, only_after: [search], reason: "search first"}\n'
+        "  ask-to-fetch: {ask: [fetch], when: {size: {minimum: 100}}, remember_choices: true}\n"
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(conditional_policies())
+def test_any_policy_of_conditions_comes_back_equal(policy: Policy) -> None:
+    again = parse_policy(dump_policy(policy)).policy
+    assert again.describe() == policy.describe()
+
+
+# What a file may hold: no control characters, no lone surrogates.
+words = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(str.strip)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(words, min_size=1, max_size=4, unique=True), words, words)
+def test_names_and_reasons_of_any_characters_come_back(tools: list[str], name: str, reason: str) -> None:
+    try:
+        policy = Policy([ConditionalRequirement(tools[0], name=name, reason=reason, max_invocations=1)], tools=tools)
+    except PolicyError:
+        return  # a reserved name
+    assert parse_policy(dump_policy(policy)).policy.describe() == policy.describe()
+
+
+@settings(max_examples=100, deadline=None)
+@given(words, words)
+def test_what_is_written_is_yaml_to_other_readers_too(tool: str, reason: str) -> None:
+    policy = Policy([ConditionalRequirement(tool, name="r", reason=reason)], tools=[tool])
+    read = yaml.safe_load(dump_policy(policy))
+    assert read["tools"] == [tool]
+    assert read["rules"]["r"]["reason"] == reason
+
+
+class Read(Tool):
+    """Reads."""
+
+    def run(self) -> str:
+        return ""
+
+
+class ReadMail(Read):
+    """Reads mail."""
+
+
+READERS = [Read(name="read"), ReadMail(name="mail"), ReadMail(name="post"), Read(name="write")]
+
+
+def test_a_class_that_stands_for_several_tools_becomes_any_of_them() -> None:
+    policy = Policy([ConditionalRequirement("write", only_after=["read", ReadMail])], tools=READERS)
+    assert '"conditional:write": {conditional: write, only_after: [read], only_after_any: [mail, post]}' in dump_policy(policy)
+
+
+@requirement
+def never(history: Any) -> None:
+    return None
+
+
+UNWRITABLE: dict[str, Callable[[], Any]] = {
+    "custom_checks": lambda: ConditionalRequirement("write", name="r", custom_checks=[lambda history: True]),
+    "handler": lambda: AskPermissionRequirement("write", name="r", handler=lambda call: True),
+    "ApprovalMemory": lambda: AskPermissionRequirement("write", name="r", remember_in=ApprovalMemory()),
+    "function:never": lambda: never,
+    "its only_after names a class": lambda: ConditionalRequirement("write", name="r", only_after=[ReadMail, ReadMail, "read"]),
+    "followed_by": lambda: ConditionalRequirement("write", name="r", followed_by=[ReadMail]),
+}
+
+
+@pytest.mark.parametrize("why", UNWRITABLE)
+def test_what_is_code_cannot_be_written(why: str) -> None:
+    policy = Policy([UNWRITABLE[why]()], tools=READERS)
+    with pytest.raises(PolicyError, match=rf"cannot be written to a policy file: .*{why}"):
+        dump_policy(policy)
+
+
+def test_a_written_file_can_be_loaded(tmp_path: Path) -> None:
+    policy = Policy(
+        [AskPermissionRequirement(name="everything", always_allow=True, enabled=False)], tools=["a"], final_answer_as_tool=False
+    )
+    assert dump_policy(policy) == (
+        "version: 1\ntools: [a]\nfinal_answer_as_tool: false\nrules:\n  everything: {ask: true, always_allow: true, enabled: false}\n"
+    )

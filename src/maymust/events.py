@@ -1,6 +1,7 @@
 """Typed events of a run: what `Run.on` listens to and iterating over a run gives."""
 
 from maymust.agent.events import (
+    AbilityLost,
     AnswerCommitted,
     AnswerDelta,
     AnswerWithdrawn,
@@ -13,8 +14,10 @@ from maymust.agent.events import (
     GuardHit,
     LadderRung,
     MessageReceived,
+    ModelCallFailed,
     ModelCallFinished,
     ModelCallStarted,
+    ModelRetried,
     QuestionAnswered,
     QuestionAsked,
     RunEvent,
@@ -28,6 +31,7 @@ from maymust.agent.events import (
 )
 
 __all__ = [
+    "AbilityLost",
     "AnswerCommitted",
     "AnswerDelta",
     "AnswerWithdrawn",
@@ -40,8 +44,10 @@ __all__ = [
     "GuardHit",
     "LadderRung",
     "MessageReceived",
+    "ModelCallFailed",
     "ModelCallFinished",
     "ModelCallStarted",
+    "ModelRetried",
     "QuestionAnswered",
     "QuestionAsked",
     "RunEvent",

@@ -9,7 +9,8 @@ import time
 from typing import Any, NoReturn
 
 from maymust.agent import events
-from maymust.agent.actions import Ask, CallModel, Cancelled, EvaluateRules, Finish, ModelReplied, RulesGiven, RunTools
+from maymust.agent.actions import Ask, CallModel, Cancelled, EvaluateRules, Finish, ModelFailed, ModelReplied, RulesGiven, RunTools
+from maymust.agent.answer_stream import AnswerStream, settle_answer, withdraw
 from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner, QuestionOrder
 from maymust.agent.planning import run_view
@@ -19,6 +20,7 @@ from maymust.agent.state import RunState
 from maymust.core.rule import Rule
 from maymust.errors import MaymustError, PolicyError, RunError
 from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
+from maymust.models.failures import ModelFailure, OutputError
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,8 @@ async def drive(session: Session) -> None:
     try:
         await _start(session)
         while True:
+            if session.listeners.paced:
+                await session.listeners.caught_up()
             action = next_action(session.state)
             if isinstance(action, CallModel):
                 await _call_model(session, action.request)
@@ -51,6 +55,7 @@ async def drive(session: Session) -> None:
     except asyncio.CancelledError:
         await _land(session, flight)
         session.apply(Cancelled())
+        withdraw(session, "the run was stopped")
         _emit(session, events.RunFinished, stop_reason="aborted")
         raise
     except Exception as fault:
@@ -64,6 +69,7 @@ def _break_off(session: Session, fault: Exception) -> NoReturn:
     session.apply(Cancelled(error=f"{type(fault).__name__}: {fault}"))
     error = fault if isinstance(fault, MaymustError) else RunError(f"the run broke off: {type(fault).__name__}: {fault}")
     error.state = session.state
+    withdraw(session, "the run broke off")
     _emit(session, events.RunFinished, stop_reason="error", error=str(error))
     if error is fault:
         raise error
@@ -108,16 +114,39 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
     if session.listeners.wants(events.ModelCallStarted):
         started = events.ModelCallStarted(state.run_id, number, request)
         await session.listeners.ask(started)
+        if started.refusal is not None:
+            raise RunError(f"the model call of turn {number} was refused: {started.refusal}")
         if started.output is not None:
             reply = started.output if isinstance(started.output, ModelReply) else ModelReply(text=str(started.output))
     if reply is None:
-        streams = session.listeners.wants(events.TextDelta) or session.listeners.wants(events.ArgumentsDelta)
-        reply = await (_stream(session, request) if streams else session.model.complete(request))
+        streams = any(map(session.listeners.wants, (events.TextDelta, events.ArgumentsDelta, events.AnswerDelta)))
+        try:
+            reply = await (_stream(session, request) if streams else session.model.complete(request))
+        except (ModelFailure, OutputError) as failure:
+            _note_failure(session, number, failure)
+            raise
+    _note_losses(session, number, reply)
     _emit(session, events.ModelCallFinished, number=number, reply=reply)
     before = session.state
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
         _report(session, before)
+        settle_answer(session)
+
+
+def _note_losses(session: Session, number: int, reply: ModelReply) -> None:
+    for lost in reply.lost:
+        _emit(session, events.AbilityLost, number=number, ability=lost.ability, why=lost.why)
+    if reply.retries:
+        _emit(session, events.ModelRetried, number=number, retries=reply.retries)
+
+
+def _note_failure(session: Session, number: int, failure: ModelFailure | OutputError) -> None:
+    """What was used is counted, though nothing came of it."""
+    kind, attempts = (failure.kind, failure.attempts) if isinstance(failure, ModelFailure) else ("output", failure.usage.requests)
+    lost = failure.lost if isinstance(failure, ModelFailure) else ()
+    session.apply(ModelFailed(failure.usage, tuple(one.ability for one in lost)))
+    session.listeners.emit(events.ModelCallFailed(session.state.run_id, number, kind, attempts, str(failure)))
 
 
 def _announce(session: Session, number: int) -> None:
@@ -141,20 +170,29 @@ def _report(session: Session, before: RunState) -> None:
 
 
 async def _stream(session: Session, request: ModelRequest) -> ModelReply:
-    run_id = session.state.run_id
+    coming = session.state.coming
+    answer = AnswerStream(session, coming.permit) if coming is not None and coming.permit is not None else None
     async for item in session.model.stream(request):
         if isinstance(item, TextDelta):
             _emit(session, events.TextDelta, text=item.text)
+            if answer is not None:
+                answer.text(item.text)
         elif isinstance(item, CallDelta):
-            session.listeners.emit(events.ArgumentsDelta(run_id, item.call_id, item.name, item.arguments))
+            _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=item.arguments)
+            if answer is not None:
+                answer.arguments(item)
         else:
             return item
+        if session.listeners.paced:
+            await session.listeners.caught_up()
     raise RunError(f"the model {session.model.name} ended its stream without a reply")
 
 
 async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: dict[str, asyncio.Task[None]], order: QuestionOrder) -> None:
     fresh = [call for call in calls if call.call_id not in flight]
     order.open(tuple(call.call_id for call in fresh))
+    if session.listeners.any:
+        _tell_admitted(session, fresh)
     before = session.state
     if len(fresh) == 1 and not flight:
         await CallRunner(session, fresh[0], order).run()
@@ -168,6 +206,13 @@ async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: di
         _report_batch(session, before)
 
 
+def _tell_admitted(session: Session, calls: list[CallRecord]) -> None:
+    for call in calls:
+        # A call that was started, or that a person was asked about, was admitted before the pause.
+        if call.refusal is None and not (call.text_answer or call.started or call.approvals):
+            _emit(session, events.CallAdmitted, call_id=call.call_id, tool=call.name)
+
+
 def _report_batch(session: Session, before: RunState) -> None:
     after = session.state
     if after.guard.hits > before.guard.hits and after.measure is not None:
@@ -178,6 +223,7 @@ def _report_batch(session: Session, before: RunState) -> None:
         _emit(session, events.TextCoerced, text=after.answer or "")
     if after.bad_replies > before.bad_replies:
         _emit(session, events.LadderRung, rung=after.bad_replies, text=after.messages[-1].text)
+    settle_answer(session)
 
 
 async def _evaluate(session: Session, names: tuple[str, ...]) -> None:

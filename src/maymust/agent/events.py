@@ -44,11 +44,20 @@ class TurnStarted(RunEvent):
 
 @dataclass(slots=True)
 class ModelCallStarted(RunEvent):
-    """The model is about to be asked. A blocking listener may set `output` (a `ModelReply` or a text): the model is not asked."""
+    """The model is about to be asked.
+
+    A blocking listener may set `output` (a `ModelReply` or a text), which is taken for the reply, or call `refuse(text)`, which ends
+    the run; the model is not asked.
+    """
 
     number: int
     request: ModelRequest
     output: ModelReply | str | None = None
+    refusal: str | None = None
+
+    def refuse(self, text: str) -> None:
+        """Do not ask the model: the run breaks off with a `RunError` that says why."""
+        self.refusal = text
 
 
 @dataclass(slots=True)
@@ -57,6 +66,33 @@ class ModelCallFinished(RunEvent):
 
     number: int
     reply: ModelReply
+
+
+@dataclass(slots=True)
+class ModelRetried(RunEvent):
+    """A model call succeeded after so many failed attempts: rate limits, faults of the server, lost connections."""
+
+    number: int
+    retries: int
+
+
+@dataclass(slots=True)
+class AbilityLost(RunEvent):
+    """The provider refused something it was taken to be able to do; the run goes on without it. `why` is what it said."""
+
+    number: int
+    ability: str
+    why: str
+
+
+@dataclass(slots=True)
+class ModelCallFailed(RunEvent):
+    """There is no reply, after all attempts; the run breaks off with what it has. `kind` as in `ModelFailure`."""
+
+    number: int
+    kind: str
+    attempts: int
+    error: str
 
 
 @dataclass(slots=True)

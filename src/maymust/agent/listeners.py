@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from maymust.agent.events import BLOCKING, RunEvent
@@ -27,9 +27,10 @@ class Listeners:
     def __init__(self) -> None:
         self._observers: list[tuple[type[RunEvent], Handler]] = []
         self._blocking: list[tuple[type[RunEvent], Handler]] = []
-        self._streams: list[_Stream] = []
+        self._streams: list[EventStream] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.any = False
+        self.paced = False
 
     def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False) -> None:
         """Call `handler` with each event of this kind. Raises PolicyError for a blocking listener to an event that cannot be answered."""
@@ -41,17 +42,30 @@ class Listeners:
         (self._blocking if blocking else self._observers).append((kind, handler))
         self.any = True
 
-    def stream(self) -> _Stream:
+    def stream(self) -> EventStream:
         """A new stream of all events from now on."""
-        stream = _Stream()
+        stream = EventStream()
         self._streams.append(stream)
-        self.any = True
+        self.any = self.paced = True
         return stream
 
-    def drop(self, stream: _Stream) -> None:
+    def drop(self, stream: EventStream) -> None:
         """Stop feeding this stream."""
         if stream in self._streams:
             self._streams.remove(stream)
+        stream.drained.set()
+
+    async def caught_up(self) -> None:
+        """Wait until whoever iterates has taken all events, so that leaving the iteration stops the run right there."""
+        for stream in tuple(self._streams):
+            if self.paced:
+                await stream.drained.wait()
+
+    def hurry(self) -> None:
+        """Wait for nobody any more: whoever iterated waits for the result now."""
+        self.paced = False
+        for stream in self._streams:
+            stream.drained.set()
 
     def emit(self, event: RunEvent) -> None:
         """Tell the observers."""
@@ -76,11 +90,15 @@ class Listeners:
 
     async def close(self) -> None:
         """End all streams and wait for async observers."""
+        self.end_streams()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def end_streams(self) -> None:
+        """Let everybody who iterates come to the end."""
         for stream in self._streams:
             stream.end()
         self._streams = []
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _notify(self, handler: Handler, event: RunEvent) -> None:
         try:
@@ -105,27 +123,30 @@ def _is_event_class(kind: Any) -> bool:
     return inspect.isclass(kind) and issubclass(kind, RunEvent)
 
 
-class _Stream:
+class EventStream:
     """Events waiting for somebody who iterates."""
 
     def __init__(self) -> None:
         self._events: deque[RunEvent] = deque()
         self._ended = False
         self._wake = asyncio.Event()
+        self.drained = asyncio.Event()
 
     def put(self, event: RunEvent) -> None:
         self._events.append(event)
+        self.drained.clear()
         self._wake.set()
 
     def end(self) -> None:
         self._ended = True
         self._wake.set()
 
-    async def events(self) -> AsyncIterator[RunEvent]:
-        while True:
-            while self._events:
-                yield self._events.popleft()
+    async def take(self) -> RunEvent | None:
+        """The next event, None at the end."""
+        while not self._events:
+            self.drained.set()
             if self._ended:
-                return
+                return None
             self._wake.clear()
             await self._wake.wait()
+        return self._events.popleft()

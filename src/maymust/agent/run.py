@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from typing import Generic
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
 from maymust.agent.actions import Cancelled, MessageSent
 from maymust.agent.driver import drive
-from maymust.agent.events import MessageReceived, RunEvent
+from maymust.agent.events import MessageReceived, RunEvent, RunFinished
+from maymust.agent.inputs import check_parts
+from maymust.agent.listeners import EventStream
 from maymust.agent.result import RunResult
 from maymust.agent.session import Session
 from maymust.agent.state import RunState, StopReason
@@ -24,15 +26,16 @@ E = TypeVar("E", bound=RunEvent)
 class Run(Generic[T]):
     """A run that is under way. It starts when the running event loop gets to it, so listeners added at once miss nothing.
 
-    `await run` gives the `RunResult`; `async for event in run` gives its events, and leaving the iteration early cancels the run.
+    `await run` gives the `RunResult`, as often as it is awaited. `async for event in run` gives its events; the run goes no further
+    than whoever iterates, and leaving the iteration early cancels it. What ends the run in error is raised in both.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stopped = False
-        self._task: asyncio.Task[RunResult[T]] = asyncio.get_running_loop().create_task(
-            self._main(), name=f"maymust run {session.state.run_id}"
-        )
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[RunResult[T]] = self._loop.create_task(self._main(), name=f"maymust run {session.state.run_id}")
+        self._task.add_done_callback(self._over)
 
     @property
     def id(self) -> str:
@@ -50,19 +53,27 @@ class Run(Generic[T]):
         return self._task.done()
 
     def cancel(self) -> None:
-        """Stop the run. Awaiting it then gives a result with stop reason "aborted"; what was done is kept, and it can be resumed."""
-        if not self._task.done():
-            self._stopped = True
-            self._task.cancel()
+        """Stop the run; also from another thread. Awaiting it then gives a result with stop reason "aborted".
+
+        What was done is kept, and the run can be resumed. After the end this does nothing.
+        """
+        self._in_loop(self._cancel)
 
     def send(self, message: str | Message) -> None:
-        """Say something to the running run; the model reads it in its next turn. Raises RunError after the end."""
-        if self._task.done():
-            raise RunError(f"run {self.id} is over; continue the conversation with agent.start(..., previous=result)")
+        """Say something to the running run, also from another thread; the model reads it in its next turn.
+
+        Raises RunError while the run is paused, after its end, and for parts the model does not take.
+        """
+        if not isinstance(message, str | Message):
+            raise TypeError(f"run.send() takes text or a Message, not {message!r}")
         said = message if isinstance(message, Message) else Message("user", message)
-        self._session.apply(MessageSent(said))
-        if self._session.listeners.wants(MessageReceived):
-            self._session.listeners.emit(MessageReceived(self.id, said.text))
+        check_parts([said], self._session.model)
+        if self._session.pending:
+            waiting = ", ".join(call.call_id for call in self._session.pending)
+            raise RunError(f"run {self.id} is paused: {waiting} waits for a person; go on with agent.start_resume(...), and send then")
+        if self._session.over:
+            raise RunError(f"run {self.id} is over; continue the conversation with agent.start(..., previous=result)")
+        self._in_loop(self._receive, said)
 
     def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], blocking: bool = False) -> Run[T]:
         """Call `handler` (sync or async) with each event of this kind.
@@ -72,6 +83,27 @@ class Run(Generic[T]):
         """
         self._session.listeners.on(kind, handler, blocking=blocking)
         return self
+
+    def _in_loop(self, action: Callable[..., None], *arguments: object) -> None:
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            action(*arguments)
+        else:
+            self._loop.call_soon_threadsafe(action, *arguments)
+
+    def _cancel(self) -> None:
+        # What is over is only waiting for its observers.
+        if not self._task.done() and not self._session.over:
+            self._stopped = True
+            self._task.cancel()
+
+    def _receive(self, said: Message) -> None:
+        self._session.apply(MessageSent(said))
+        if self._session.listeners.wants(MessageReceived):
+            self._session.listeners.emit(MessageReceived(self.id, said.text))
 
     async def _main(self) -> RunResult[T]:
         session = self._session
@@ -84,6 +116,16 @@ class Run(Generic[T]):
             await session.listeners.close()
         return self._result()
 
+    def _over(self, task: asyncio.Task[RunResult[T]]) -> None:
+        session = self._session
+        if not session.over:
+            # Cancelled before it began.
+            session.apply(Cancelled())
+            session.close()
+            if session.listeners.wants(RunFinished):
+                session.listeners.emit(RunFinished(self.id, "aborted"))
+        session.listeners.end_streams()
+
     def _result(self) -> RunResult[T]:
         session = self._session
         reason: StopReason = "paused" if session.pending else session.state.stop_reason or "aborted"
@@ -93,13 +135,11 @@ class Run(Generic[T]):
         return self._wait().__await__()
 
     async def _wait(self) -> RunResult[T]:
+        self._session.listeners.hurry()
         try:
             return await asyncio.shield(self._task)
         except asyncio.CancelledError:
             if self._stopped and self._task.cancelled():
-                # Stopped before it began.
-                if self._session.state.stop_reason is None:
-                    self._session.apply(Cancelled())
                 return self._result()
             if not self._task.done():
                 # Whoever waits is cancelled: the run is theirs, so it ends too, and is waited for.
@@ -109,14 +149,46 @@ class Run(Generic[T]):
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
         stream = self._session.listeners.stream()
-        if self._task.done():
+        if self._session.over:
             stream.end()
-        return self._iterate(stream.events(), stream)
+        return _Reader(self, stream)
 
-    async def _iterate(self, source: AsyncIterator[RunEvent], stream: object) -> AsyncIterator[RunEvent]:
-        try:
-            async for event in source:
-                yield event
-        finally:
-            self._session.listeners.drop(stream)  # type: ignore[arg-type]  # it came from there
+    def _left(self, stream: EventStream) -> None:
+        self._session.listeners.drop(stream)
+        if not self._task.done():
             self.cancel()
+
+    async def _fault(self) -> BaseException | None:
+        """What broke the run, once it is over."""
+        await asyncio.wait([self._task])
+        return None if self._task.cancelled() else self._task.exception()
+
+
+class _Reader(AsyncIterator[RunEvent]):
+    """Somebody who iterates over a run. No generator: leaving a loop drops this object, and that is noticed at once."""
+
+    def __init__(self, run: Run[Any], stream: EventStream) -> None:
+        self._run, self._stream, self._ended = run, stream, False
+
+    async def __anext__(self) -> RunEvent:
+        event = None if self._ended else await self._stream.take()
+        if event is not None:
+            return event
+        if not self._ended:
+            self._ended = True
+            fault = await self._run._fault()
+            if fault is not None:
+                raise fault
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Leave the iteration; that cancels the run."""
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._run._left(self._stream)
+
+    def __del__(self) -> None:
+        self._leave()

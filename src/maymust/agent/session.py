@@ -16,6 +16,7 @@ from maymust.agent.plan import LoopPlan
 from maymust.agent.reducer import apply
 from maymust.agent.state import RunState
 from maymust.core.history import History
+from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ChatModel
 from maymust.tools.function_tool import Tool
 
@@ -42,6 +43,8 @@ class Session:
         self.listeners = Listeners()
         self.pending: tuple[PendingCall, ...] = ()
         self.over = False
+        # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
+        self.tentative = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
         self._deps = deps
         self._fold = fold
         self._clock = time.monotonic() - state.seconds

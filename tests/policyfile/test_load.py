@@ -159,10 +159,13 @@ def test_the_error_can_be_sent_to_another_process() -> None:
 def test_without_pyyaml_the_error_says_what_to_install(tmp_path: Path) -> None:
     path = tmp_path / "p.policy.yaml"
     path.write_text(RESEARCH, encoding="utf-8")
-    probe = (
-        f"import sys; sys.modules['yaml'] = None\nimport maymust\ntry: maymust.load_policy({str(path)!r})\nexcept ValueError as e: print(e)"
+    lines = (
+        "import sys, maymust",
+        "sys.modules['yaml'] = None",
+        f"try: maymust.load_policy({str(path)!r})",
+        "except ValueError as error: print(error)",
     )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
     assert done.stdout == "policy files need PyYAML, which is not installed: pip install 'maymust[yaml]'\n"
 
 

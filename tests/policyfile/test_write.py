@@ -1,7 +1,6 @@
 """From a policy to a file and back."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ def test_any_policy_of_conditions_comes_back_equal(policy: Policy) -> None:
 
 
 # What a file may hold: no control characters, no lone surrogates.
-words = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8).filter(str.strip)
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(str.strip)
 
 
 @settings(max_examples=200, deadline=None)
@@ -100,10 +99,9 @@ def test_what_is_code_cannot_be_written(why: str) -> None:
         dump_policy(policy)
 
 
-def test_a_written_file_can_be_loaded(tmp_path: Path) -> None:
-    policy = Policy(
-        [AskPermissionRequirement(name="everything", always_allow=True, enabled=False)], tools=["a"], final_answer_as_tool=False
-    )
+def test_settings_at_their_default_are_left_out() -> None:
+    asking = AskPermissionRequirement(name="everything", always_allow=True, enabled=False)
+    policy = Policy([asking], tools=["a"], final_answer_as_tool=False)
     assert dump_policy(policy) == (
         "version: 1\ntools: [a]\nfinal_answer_as_tool: false\nrules:\n  everything: {ask: true, always_allow: true, enabled: false}\n"
     )

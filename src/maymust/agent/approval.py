@@ -14,7 +14,7 @@ from maymust.agent.call_record import PendingCall
 from maymust.core.permit import Permit
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision
-from maymust.tools.json_schema import fragment_check
+from maymust.tools.json_schema import in_question
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -30,7 +30,7 @@ def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any], ord
 
 def _matches(fragments: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:
     # A parameter that is not there cannot be shown to be harmless, so it is asked about.
-    return all(param not in arguments or fragment_check(fragment)(arguments[param]) is None for param, fragment in fragments.items())
+    return all(param not in arguments or in_question(fragment)(arguments[param]) for param, fragment in fragments.items())
 
 
 def as_decision(answer: Any, *, tool: str, requirement: str) -> Decision:

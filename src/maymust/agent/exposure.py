@@ -11,6 +11,7 @@ from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER, RESERVED_NAMES
 from maymust.errors import RunError
 from maymust.tools.function_tool import Tool, as_tool
+from maymust.tools.parameters import same_function
 
 log = logging.getLogger(__name__)
 
@@ -68,11 +69,9 @@ def _name_of(thing: Any, present: Sequence[Tool]) -> str | None:
         return (
             thing.name if thing.name == FINAL_ANSWER or any(tool.name == thing.name and thing.same_as(tool) for tool in present) else None
         )
-    return (
-        next((tool.name for tool in present if tool.function is not None and as_tool(thing).same_as(tool)), None)
-        if callable(thing)
-        else None
-    )
+    # Compared as functions: what could be no tool, such as an unknown lambda, is simply not there.
+    found = (tool.name for tool in present if tool.function is not None and same_function(tool.function, thing))
+    return next(found, None) if callable(thing) else None
 
 
 def apply_changes(state: RunState) -> None:

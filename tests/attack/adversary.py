@@ -11,7 +11,7 @@ from typing import Any
 from maymust.models import Capabilities
 from maymust.models.chat_model import ModelReply, ModelRequest, Usage
 from maymust.models.message import ToolCall
-from tests.attack.scenario import FINAL, UNKNOWN
+from tests.attack.scenario import CHILD, FINAL, UNKNOWN
 
 BROKEN = ('{"k": ', '["k"]', '"k"', "null", "7", "k=1")
 TYPED: tuple[tuple[dict[str, Any], dict[str, Any] | None], ...] = (
@@ -26,6 +26,8 @@ TYPED: tuple[tuple[dict[str, Any], dict[str, Any] | None], ...] = (
     ({"tag": "y"}, None),
 )
 """Arguments of a typed tool, each with what the body gets, or None where they do not fit the schema."""
+TIRED = 14
+"""After so many turns the model only answers or says nothing, so that every run ends."""
 
 
 @dataclass
@@ -82,10 +84,10 @@ class Adversary:
         """Draw a reply."""
         rng, weights = self.rng, self.scenario["model"]
         offered = list(request.allowed)
-        what = rng.choices(list(weights), list(weights.values()))[0]
+        what = rng.choices(list(weights), list(weights.values()))[0] if self.turn() < TIRED else rng.choice(("answer", "empty"))
         text, calls = "", []
         if what == "text":
-            text = f"text {len(self.replies)}"
+            text = f"text {self.count} {self.turn()}"
         elif what == "empty":
             text = rng.choice(("", "", " \n"))
         elif what == "answer":
@@ -100,16 +102,27 @@ class Adversary:
             if rng.random() < 0.25:
                 calls.insert(rng.randint(0, len(calls)), self._call(FINAL))
             if rng.random() < 0.2:
-                calls.append(rng.choice(calls))
+                calls.append(self._again(rng.choice(calls)))
             text = "on my way" if rng.random() < 0.2 else ""
         return Reply(text, calls, rng.choice((1, 10)), request.allowed, tuple(tool.name for tool in request.tools), request.tool_choice)
 
+    def turn(self) -> int:
+        """How many replies were given in this run."""
+        return len(self.replies)
+
+    def _again(self, made: Made) -> Made:
+        """The same call once more, its id included; a child agent gets another task, by which its run is known."""
+        return self._call(CHILD) if made.name == CHILD else made
+
+    def _id(self) -> str:
+        self.count += 1
+        if self.rng.random() < 0.08:
+            return self.rng.choice(("", f"c{self.rng.randint(1, self.count)}"))
+        return f"c{self.count}"
+
     def _call(self, name: str, *, good: bool = False) -> Made:
         rng = self.rng
-        self.count += 1
-        call_id = f"c{self.count}"
-        if rng.random() < 0.08:
-            call_id = rng.choice(("", f"c{rng.randint(1, self.count)}"))
+        call_id = self._id()
         if not good and rng.random() < 0.12:
             return Made(call_id, name, rng.choice(BROKEN), None, None)
         given, values = self._arguments(name)
@@ -123,7 +136,31 @@ class Adversary:
             if rng.random() < 0.1:
                 return rng.choice(wrong), None
             return {"answer": f"answer {self.count}"}, {"answer": f"answer {self.count}"}
+        if name == CHILD:
+            task = {"task": f"task {self.count}"}
+            return rng.choice(((task, task), (task, task), (task, task), ({}, None), ({**task, "more": 1}, None)))
         if name in self.typed:
             return rng.choice(TYPED)
         given: dict[str, Any] = rng.choice(({}, {"k": 1}, {"k": 2}, {"k": rng.randint(3, 9)}))
         return given, given
+
+
+@dataclass
+class ChildAdversary(Adversary):
+    """The model of a child agent: it keeps a log for each task. Its calls have ids of their own, so that no two of its runs share one."""
+
+    name: str = "child adversary"
+    tasks: dict[str, list[Reply]] = field(default_factory=dict)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """As in any run, in the log of this one."""
+        task = next(message.text for message in request.messages if message.role == "user")
+        self.replies = self.tasks.setdefault(task, [])
+        return await super().complete(request)
+
+    def _again(self, made: Made) -> Made:
+        return self._call(made.name)
+
+    def _id(self) -> str:
+        self.count += 1
+        return f"k{self.count}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from maymust import FunctionInvocationContext, ToolError, function_middleware
 from tests.attack.adversary import TYPED
-from tests.attack.scenario import FINAL
+from tests.attack.scenario import CHILD, FINAL
 
 CallNext = Callable[[], Awaitable[None]]
 
@@ -35,7 +35,7 @@ def _plan(context: FunctionInvocationContext) -> dict[str, Any]:
     world = context.deps
     rng, given = world.rng, world.scenario["around"]
     does = rng.choices(list(given["does"]), list(given["does"].values()))[0]
-    if context.name == FINAL and does not in ("pass", "refuse"):
+    if (context.name == FINAL and does not in ("pass", "refuse")) or (context.name == CHILD and does in ("args", "retry")):
         does = "pass"
     plan = {"does": does, "turn": len(world.replies), "layer": rng.randrange(given["layers"]), "text": f"layer says {len(world.around)}"}
     if does == "args":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
 from maymust import Agent, AskPermissionRequirement, Budget, ConditionalRequirement, LoopGuard, Rule, requirement
 from tests.attack.around import layer
-from tests.attack.scenario import FINAL, NAMES
-from tests.attack.world import World, tool_of
+from tests.attack.scenario import CHILD, FINAL
+from tests.attack.world import World
 
 
 class CustomRules:
@@ -17,10 +17,10 @@ class CustomRules:
 
     enabled = True
 
-    def __init__(self, declared: dict[str, Any]) -> None:
+    def __init__(self, declared: dict[str, Any], known: list[str]) -> None:
         self.declared = declared
         self.name, self.priority = declared["name"], declared["priority"]
-        self.depends_on: frozenset[str] | None = frozenset(_mentioned(declared)) if declared["depends"] == "exactly" else None
+        self.depends_on: frozenset[str] | None = frozenset(_mentioned(declared, known)) if declared["depends"] == "exactly" else None
 
     def bind(self, tools: Any) -> CustomRules:
         """Nothing to look up."""
@@ -31,10 +31,10 @@ class CustomRules:
         return [_rule(given) for given in self.declared["rules"] if condition(given["when"])(history)]
 
 
-def _mentioned(declared: dict[str, Any]) -> set[str]:
+def _mentioned(declared: dict[str, Any], known: list[str]) -> set[str]:
     values = [value for given in declared["rules"] for word, value in given["when"].items() if word != "always"]
     if any("last" in given["when"] for given in declared["rules"]):
-        return {FINAL, *NAMES}
+        return {FINAL, *known}
     return {value if isinstance(value, str) else value[0] for value in values}
 
 
@@ -57,8 +57,8 @@ def condition(given: dict[str, Any]) -> Callable[[Any], bool]:
     return lambda history: bool(history.count(value[0]) >= value[1])
 
 
-def _asynchronous(declared: dict[str, Any]) -> Any:
-    live = CustomRules(declared)
+def _asynchronous(declared: dict[str, Any], known: list[str]) -> Any:
+    live = CustomRules(declared, known)
     targets = [given["target"] for given in declared["rules"]]
 
     async def rules(history: Any) -> list[Rule]:
@@ -69,11 +69,11 @@ def _asynchronous(declared: dict[str, Any]) -> Any:
     return requirement(name=live.name, targets=targets, priority=live.priority, depends_on=depends)(rules)
 
 
-def live_requirement(declared: dict[str, Any], world: World) -> Any:
-    """The requirement that the dict declares."""
+def live_requirement(declared: dict[str, Any], world: World, known: list[str]) -> Any:
+    """The requirement that the dict declares; `known` are the tools that rules may speak of."""
     kind = declared["kind"]
     if kind == "custom":
-        return _asynchronous(declared) if declared["asynchronous"] else CustomRules(declared)
+        return _asynchronous(declared, known) if declared["asynchronous"] else CustomRules(declared, known)
     parameters = {key: value for key, value in declared.items() if key not in ("kind", "target", "custom_checks", "include", "handler")}
     if kind == "conditional":
         if "custom_checks" in declared:
@@ -90,7 +90,7 @@ def live_requirement(declared: dict[str, Any], world: World) -> Any:
 
 def _handler(name: str, world: World) -> Callable[[Any], Awaitable[bool]]:
     async def handler(call: Any) -> bool:
-        answer = world.rng.random() < world.yes
+        answer: bool = world.rng.random() < world.yes
         world.questions.append(
             {"by": name, "call_id": call.call_id, "tool": call.tool, "arguments": dict(call.arguments), "answer": answer}
         )
@@ -101,16 +101,20 @@ def _handler(name: str, world: World) -> Callable[[Any], Awaitable[bool]]:
     return handler
 
 
-def build_agent(scenario: dict[str, Any], world: World, model: Any) -> Agent[Any]:
-    """The agent of the scenario."""
+def build_agent(scenario: dict[str, Any], world: World, model: Any, child_model: Any = None) -> Agent[Any]:
+    """The agent of the scenario, with its child agent if it has one."""
     settings = scenario["settings"]
     guard = settings["guard"]
+    known = [given["name"] for given in [*scenario["tools"], *scenario["later"]] if given.get("loadable", True)]
+    if scenario["child"] is not None:
+        mode: Literal["always_require", "never_require"] = "always_require" if world.tools[CHILD]["approval"] else "never_require"
+        world.child = build_agent(scenario["child"], world, child_model).as_tool(CHILD, "Helps.", approval_mode=mode)
     return Agent(
         model,
-        tools=[tool_of(given) for given in scenario["tools"]],
-        loadable=[tool_of(given) for given in scenario["later"] if given["loadable"]],
+        tools=[world.tool(given["name"]) for given in scenario["tools"]],
+        loadable=[world.tool(given["name"]) for given in scenario["later"] if given["loadable"]],
         middleware=[layer(number) for number in range(scenario["around"]["layers"])],
-        requirements=[live_requirement(declared, world) for declared in scenario["requirements"]],
+        requirements=[live_requirement(declared, world, known) for declared in scenario["requirements"]],
         final_answer_as_tool=not settings["text_agent"],
         budget=Budget(turns=settings["turns"], steps=settings["steps"], errors=settings["errors"], tokens=settings["tokens"]),
         loop_guard=None if guard is None else LoopGuard(repeats=guard[0], window=tuple(guard[1])),

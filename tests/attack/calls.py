@@ -9,6 +9,7 @@ from typing import Any
 from tests.attack.adversary import Made
 from tests.attack.play import Record
 from tests.attack.reference import FINAL, NoPermit, Pass
+from tests.attack.scenario import CHILD
 from tests.attack.turns import Option, Turns
 
 PASS: dict[str, Any] = {"does": "pass", "layer": -1, "text": ""}
@@ -28,10 +29,18 @@ class Calls(Turns):
         self.breaks = False
         self.asked: dict[str, list[dict[str, Any]]] = {}
         for asked in record.questions:
-            self.asked.setdefault(asked["call_id"], []).append(asked)
+            if asked["by"] in self.requirement_order:
+                self.asked.setdefault(asked["call_id"], []).append(asked)
         self.bodies: dict[str, list[tuple[int, dict[str, Any]]]] = {}
         for index, body in enumerate(record.bodies):
-            self.bodies.setdefault(body["call_id"], []).append((index, body))
+            if body["run"] == record.run_id:
+                self.bodies.setdefault(body["call_id"], []).append((index, body))
+        for call_id, child in record.children.items():
+            # To the rules of its parent a child agent is a tool, and its run a body.
+            ended = "ok" if child.end in ("final_answer", "text_answer") else "failed"
+            task = child.messages[0]["text"]
+            body = {"call_id": call_id, "tool": CHILD, "arguments": {"task": task}, "ended": ended}
+            self.bodies.setdefault(call_id, []).append((len(record.bodies), body))
 
     def problem(self, section: str, text: str) -> None:
         """Note a problem."""

@@ -21,7 +21,11 @@ def check(scenario: dict[str, Any], record: Record) -> list[str]:
     """The problems of a record; none when the run was what the design promises."""
     walk = Walk(scenario, record)
     walk.go()
-    return walk.problems
+    found = list(walk.problems)
+    for call_id, child in record.children.items():
+        if child.end != "aborted":
+            found += [f"in the child at {call_id}: {problem}" for problem in check(scenario["child"], child)]
+    return found
 
 
 class Walk(Calls):
@@ -185,9 +189,9 @@ class Walk(Calls):
                     "4", f"counters.{name} is {record.counters.get(name)}, and had to be {least if least == most else (least, most)}"
                 )
         done = {step["call_id"] for step in record.steps}
-        for body in record.bodies:
-            if body["call_id"] not in done:
-                self.problem("3.5", f"a body of {body['tool']} ran for a call that is not in the record")
+        for call_id, bodies in self.bodies.items():
+            if call_id not in done:
+                self.problem("3.5", f"a body of {bodies[0][1]['tool']} ran for a call that is not in the record")
         if record.tasks_left:
             self.problem("3.5", f"{record.tasks_left} tasks were left over")
         if record.end in ("final_answer", "text_answer", "stalled", "budget"):

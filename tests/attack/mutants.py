@@ -108,8 +108,16 @@ MUTANTS = (
         "elif record.outcome is Outcome.OK and",
         "elif record.outcome is Outcome.FAILED and",
     ),
-    Mutant("the ladder is never left", "agent.batch:_close_turn", "state.bad_replies = 0", "pass"),
+    Mutant("the ladder has no last rung", "agent.planning:plan_turn", "if state.bad_replies >= RELAX:", "if False:"),
     Mutant("a nudge is not counted", "agent.batch:bad_reply", "nudges=state.counters.nudges + 1", "nudges=state.counters.nudges"),
+    Mutant(
+        "middleware opens a closed tool by answering",
+        "agent.call_runner:CallRunner._with_middleware",
+        "if self._record.refusal is not None and verdict is not None:",
+        "if False:",
+    ),
+    Mutant("a removed tool stays", "agent.exposure:apply_changes", "tools.pop(name, None)", "pass"),
+    Mutant("a child without an answer has succeeded", "agent.child:ChildTool.run", "if state.answer is None:", "if False:"),
     Mutant("a spent budget ends nothing", "agent.planning:plan_turn", "over = spent(state)", "over = None"),
 )
 """Each of these would be a hole in what the design promises."""

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from maymust import Decision, MaymustError, PolicyError, RunState
-from tests.attack.adversary import Adversary, Reply
+from tests.attack.adversary import Adversary, ChildAdversary, Reply
 from tests.attack.build import build_agent
-from tests.attack.world import World, tool_of
+from tests.attack.world import World
 
 PERMIT_FIELDS = ("tools", "allowed", "denied", "hidden", "withheld", "asks", "forced", "tool_choice", "may_stop")
 MOST_PAUSES = 40
@@ -22,8 +22,10 @@ class Record:
 
     end      the stop reason, or the name of the error class that ended the run
     pauses   for each pause: the pending calls, the bodies started so far, and the decisions that followed
+    children the records of child agents, by the call they worked on
     """
 
+    run_id: str = ""
     replies: list[Reply] = field(default_factory=list)
     permits: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -38,6 +40,7 @@ class Record:
     end: str = ""
     said: str = ""
     tasks_left: int = 0
+    children: dict[str, Record] = field(default_factory=dict)
 
 
 class Unbuilt(Exception):
@@ -49,11 +52,12 @@ async def play(scenario: dict[str, Any], rng: Random) -> Record:
     model = Adversary(scenario, rng)
     world = World(scenario, rng, model.replies)
     record = Record(replies=model.replies, bodies=world.bodies, questions=world.questions, around=world.around)
+    child_model = ChildAdversary(scenario["child"], rng) if scenario["child"] is not None else None
     try:
-        agent = build_agent(scenario, world, model)
+        agent = build_agent(scenario, world, model, child_model)
     except PolicyError as refused:
         raise Unbuilt(str(refused)) from refused
-    arriving = [tool_of(given) for given in scenario["later"] if not given["loadable"]]
+    arriving = [world.tool(given["name"]) for given in scenario["later"] if not given["loadable"]]
     before = len(asyncio.all_tasks())
     state: Any = None
     try:
@@ -75,6 +79,8 @@ async def play(scenario: dict[str, Any], rng: Random) -> Record:
     record.tasks_left = len(asyncio.all_tasks()) - before
     if state is not None:
         _read(record, state)
+        if child_model is not None:
+            _read_children(record, state, child_model)
     return record
 
 
@@ -84,7 +90,23 @@ def _decide(rng: Random, world: World, pending: Any) -> dict[str, Decision]:
     return {call.call_id: Decision(allow=rng.random() < world.yes) for call in chosen}
 
 
+def _read_children(record: Record, state: Any, model: ChildAdversary) -> None:
+    for call_id, child in state.past_children:
+        task = child.messages[0].text
+        prefix = f"{call_id}/"
+        pauses = [
+            {**pause, "decisions": {key.removeprefix(prefix): said for key, said in pause["decisions"].items() if key.startswith(prefix)}}
+            for pause in record.pauses
+        ]
+        end = child.error.partition(":")[0] if child.stop_reason == "error" else child.stop_reason or "aborted"
+        seen = Record(replies=model.tasks.get(task, []), bodies=record.bodies, questions=record.questions, pauses=pauses)
+        seen.end, seen.said, seen.unmet, seen.answer = end, child.error or "", tuple(child.unmet), child.answer
+        _read(seen, child)
+        record.children[call_id] = seen
+
+
 def _read(record: Record, state: Any) -> None:
+    record.run_id = state.run_id
     for permit in state.permits:
         record.permits.append({name: getattr(permit, name) for name in PERMIT_FIELDS})
     for step in state.steps:

@@ -118,7 +118,11 @@ def _conditional(requirement: Mapping[str, Any], question: Question) -> Iterable
     if at_step and not passed and not question.relaxed and (target in question.present or target == FINAL):
         raise NoPermit("ForceUnmetError")
     forced = passed and (at_step or (last is not None and last in requirement.get("force_after", ())))
-    prevents = times < requirement.get("min_invocations", 0) or (forced and requirement.get("force_prevent_stop", True))
+    prevents = (
+        times < requirement.get("min_invocations", 0)
+        or (forced and requirement.get("force_prevent_stop", True))
+        or (target in counting and any(tool not in _since(counting, target) for tool in requirement.get("followed_by", ())))
+    )
     yield Said(requirement["name"], requirement["priority"], target, allowed=passed, forced=forced, prevents=prevents)
 
 
@@ -131,7 +135,25 @@ def _checks_pass(requirement: Mapping[str, Any], steps: Steps, counting: list[st
         tool in counting for tool in requirement.get("only_before", ())
     ):
         return False
+    if (
+        "max_attempts" in requirement
+        and [tool for tool, outcome in steps if outcome in ("ok", "failed")].count(requirement["target"]) >= requirement["max_attempts"]
+    ):
+        return False
+    if (
+        "cooldown" in requirement
+        and requirement["target"] in counting
+        and len(_since(counting, requirement["target"])) < requirement["cooldown"]
+    ):
+        return False
+    if "only_after_any" in requirement and not any(tool in counting for tool in requirement["only_after_any"]):
+        return False
     return all(holds(check, steps) for check in requirement.get("custom_checks", ()))
+
+
+def _since(counting: list[str], target: str) -> list[str]:
+    """What came after the last time of the target."""
+    return counting[len(counting) - counting[::-1].index(target) :]
 
 
 def holds(condition: Mapping[str, Any], steps: Steps) -> bool:

@@ -12,28 +12,55 @@ from typing import Any
 FINAL = "final_answer"
 NAMES = ("read", "write", "pay", "note", "look", "fetch", "send")
 OWN, LATER = NAMES[:5], NAMES[5:]
+CHILD = "helper"
+"""The name of a child agent, which is a tool of its parent."""
+OF_CHILD = ("dig", "sort", "weigh")
 UNKNOWN = ("reed", "delete_all")
 
 
 def generate(rng: Random) -> dict[str, Any]:
     """One scenario."""
-    tools, later = _tools(rng), _later(rng)
+    tools, later, child = _tools(rng, OWN), _later(rng), None
+    if rng.random() < 0.12:
+        child = _child(rng)
+        tools.insert(rng.randint(0, len(tools)), {"name": CHILD, "typed": False, "repeatable": False, "approval": rng.random() < 0.1})
     _changes(rng, tools, later)
     known = [*tools, *(tool for tool in later if tool["loadable"])]
     names = [tool["name"] for tool in known]
     return {
         "tools": tools,
         "later": later,
-        "requirements": _policy(rng, known),
-        "settings": _settings(rng, names),
+        "child": child,
+        "requirements": _policy(rng, known, "r"),
+        "settings": _settings(rng, names) if child is None else _unbounded(_settings(rng, names)),
         "around": _around(rng),
         "model": _model(rng),
         "world": {"fails": rng.choice((0.0, 0.1, 0.3, 0.6)), "yes": rng.choice((0.5, 0.8, 1.0)), "same": rng.choice((0.2, 0.7))},
     }
 
 
-def _tools(rng: Random) -> list[dict[str, Any]]:
-    return [_tool(rng, name) for name in rng.sample(OWN, rng.randint(2, 4))]
+def _child(rng: Random) -> dict[str, Any]:
+    """The scenario of a child agent. Its world, its tokens and its time are the parent's."""
+    tools = _tools(rng, OF_CHILD)
+    settings = _settings(rng, [tool["name"] for tool in tools])
+    return {
+        "tools": tools,
+        "later": [],
+        "child": None,
+        "requirements": _policy(rng, tools, "k"),
+        "settings": {**settings, "tokens": None, "turns": min(settings["turns"], 6)},
+        "around": {"layers": 0, "does": {}},
+        "model": _model(rng),
+    }
+
+
+def _unbounded(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings that leave a child as much as it wants; what a parent's budget leaves it is the business of other tests."""
+    return {**settings, "turns": None, "tokens": None}
+
+
+def _tools(rng: Random, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [_tool(rng, name) for name in rng.sample(names, rng.randint(2, min(4, len(names))))]
 
 
 def _tool(rng: Random, name: str) -> dict[str, Any]:
@@ -52,6 +79,8 @@ def _changes(rng: Random, tools: list[dict[str, Any]], later: list[dict[str, Any
     own = [tool["name"] for tool in tools]
     arriving = [tool["name"] for tool in later]
     for tool in [*tools, *later]:
+        if tool["name"] == CHILD:
+            continue
         if later and rng.random() < 0.6:
             tool["adds"] = [rng.choice([*arriving, *arriving, *own])]
         if (later or rng.random() < 0.1) and rng.random() < 0.3:
@@ -60,12 +89,12 @@ def _changes(rng: Random, tools: list[dict[str, Any]], later: list[dict[str, Any
             tool["adds_other"] = True
 
 
-def _policy(rng: Random, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _policy(rng: Random, tools: list[dict[str, Any]], prefix: str) -> list[dict[str, Any]]:
     names = [tool["name"] for tool in tools]
     policy: list[dict[str, Any]] = []
     for number in range(rng.choice((0, 1, 1, 2, 2, 3, 4))):
         kind = rng.choices(("conditional", "custom", "ask"), (70, 20, 10))[0]
-        name = f"r{number}"
+        name = f"{prefix}{number}"
         priority = rng.choice((1, 5, 10, 10, 10, 20))
         drawn = {"conditional": _conditional, "custom": _custom, "ask": _ask}[kind](rng, names, tools)
         policy.append({"kind": kind, "name": name, "priority": priority, **drawn})
@@ -94,6 +123,7 @@ def _conditional(rng: Random, names: list[str], tools: list[dict[str, Any]]) -> 
     if rng.random() < 0.3:
         given["force_prevent_stop"] = False
     _limits(rng, given, target)
+    _templates(rng, given, others)
     if rng.random() < 0.3:
         given["only_success_invocations"] = False
     if rng.random() < 0.08:
@@ -108,6 +138,18 @@ def _limits(rng: Random, given: dict[str, Any], target: str) -> None:
         given["min_invocations"] = rng.choice((1, 1, 2))
     if rng.random() < (0.02 if target == FINAL else 0.3):
         given["max_invocations"] = max(given.get("min_invocations", 0), 0 if target == FINAL else rng.choice((0, 1, 1, 2, 2, 3)))
+
+
+def _templates(rng: Random, given: dict[str, Any], others: list[str]) -> None:
+    if rng.random() < 0.08:
+        given["max_attempts"] = max(given.get("min_invocations", 0), rng.choice((1, 2, 3)))
+    if rng.random() < 0.08:
+        given["cooldown"] = rng.choice((1, 2))
+    if rng.random() < 0.08:
+        given["followed_by"] = rng.sample(others, min(len(others), rng.choice((1, 1, 2))))
+    free = [name for name in others if name not in given.get("only_before", ())]
+    if free and rng.random() < 0.08:
+        given["only_after_any"] = rng.sample(free, min(len(free), rng.choice((1, 2))))
 
 
 def _condition(rng: Random, names: list[str]) -> dict[str, Any]:

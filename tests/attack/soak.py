@@ -137,6 +137,8 @@ def show(scenario: dict[str, Any], record: Record) -> str:
     lines += [f"around {call_id}: {plan}" for call_id, plan in record.around.items() if plan["does"] != "pass"]
     lines += [f"changes {body['call_id']}: {body}" for body in record.bodies if "added" in body or "removed" in body]
     lines += [f"pause: {pause}" for pause in record.pauses]
+    for call_id, child in record.children.items():
+        lines += [f"  child at {call_id}", *(f"  | {line}" for line in show(scenario["child"], child).splitlines())]
     lines.append(f"end {record.end} {record.said} answer {record.answer!r} counters {record.counters} unmet {record.unmet}")
     return "\n".join(lines)
 

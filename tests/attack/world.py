@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, Literal
 
 from maymust import FunctionInvocationContext, Tool, tool
+from tests.attack.scenario import CHILD
 
 
 @dataclass
@@ -23,18 +24,21 @@ class World:
     scenario: dict[str, Any]
     rng: Random
     replies: list[Any]
+    child: Tool | None = None
     bodies: list[dict[str, Any]] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
     around: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = self.scenario["world"]
+        given, child = self.scenario["world"], self.scenario["child"]
         self.fails, self.yes, self.same = given["fails"], given["yes"], given["same"]
-        self.tools = {spec["name"]: spec for spec in [*self.scenario["tools"], *self.scenario["later"]]}
+        specs = [*self.scenario["tools"], *self.scenario["later"], *(child["tools"] if child is not None else ())]
+        self.tools = {spec["name"]: spec for spec in specs}
 
     async def body(self, name: str, context: FunctionInvocationContext, arguments: dict[str, Any]) -> Any:
         """A body: it changes the tools, yields to others a few times, then succeeds or fails."""
-        entry: dict[str, Any] = {"call_id": context.call_id, "tool": name, "arguments": dict(arguments), "ended": "failed"}
+        run_id = context.state.run_id
+        entry: dict[str, Any] = {"run": run_id, "call_id": context.call_id, "tool": name, "arguments": dict(arguments), "ended": "failed"}
         self.bodies.append(entry)
         rounds, fails, same = self.rng.choice((0, 0, 1, 2, 5)), self.rng.random() < self.fails, self.rng.random() < self.same
         self._change(self.tools[name], context, entry)
@@ -45,13 +49,17 @@ class World:
         entry["ended"] = "ok"
         return "fine" if same else {"number": len(self.bodies)}
 
+    def tool(self, name: str) -> Tool:
+        """The tool of that name."""
+        return self.child if name == CHILD and self.child is not None else tool_of(self.tools[name])
+
     def _change(self, spec: dict[str, Any], context: FunctionInvocationContext, entry: dict[str, Any]) -> None:
         if spec.get("adds_other"):
             # Another tool of a taken name: this has to raise, and then the call has failed.
             context.add_tools(_another(spec["name"]))
             entry["added_another"] = True
         if "adds" in spec:
-            context.add_tools([tool_of(self.tools[name]) for name in spec["adds"]])
+            context.add_tools([self.tool(name) for name in spec["adds"]])
             entry["added"] = list(spec["adds"])
         if "removes" in spec:
             context.remove_tools(*spec["removes"])

@@ -1,0 +1,1 @@
+"""The loop: a reducer, its driver, and what surrounds a call."""

@@ -31,11 +31,15 @@ def check_added(things: Iterable[Any], taken: Mapping[str, Tool]) -> list[Tool]:
     `taken` are the names that are in use or reserved. Raises TypeError for what is no tool, ValueError for another tool of a taken name.
     """
     new: dict[str, Tool] = {}
+    by_body: dict[tuple[int, int], list[Tool]] = {}
+    for other in taken.values():
+        by_body.setdefault(_body_key(other), []).append(other)
     for thing in flatten(things):
         tool = as_tool(thing)
         if tool.name in RESERVED_NAMES:
             raise ValueError(f"the name {tool.name!r} is reserved; give the tool another one")
-        there = next((other for other in (*taken.values(), *new.values()) if tool.same_as(other)), None)
+        alike = by_body.setdefault(_body_key(tool), [])
+        there = next((other for other in alike if tool.same_as(other)), None)
         if there is not None:
             # Loadable tools reserve their name for themselves.
             new.setdefault(there.name, there)
@@ -43,7 +47,17 @@ def check_added(things: Iterable[Any], taken: Mapping[str, Tool]) -> list[Tool]:
         if tool.name in taken or tool.name in new:
             raise ValueError(f"another tool has the name {tool.name!r} in this run; remove it first, or give this one another name")
         new[tool.name] = tool
+        alike.append(tool)
     return list(new.values())
+
+
+def _body_key(tool: Tool) -> tuple[int, int]:
+    """Equal for tools that may be the same one: those of one function, or of one method of one object."""
+    function: Any = tool.function
+    if function is None:
+        return id(tool), 0
+    inner = getattr(function, "__func__", None)
+    return (id(function), 0) if inner is None else (id(inner), id(function.__self__))
 
 
 def check_removed(things: Iterable[Any], present: Sequence[Tool], permit: Permit | None) -> list[str]:
@@ -86,7 +100,7 @@ def apply_changes(state: RunState) -> None:
         for name in added:
             tools.setdefault(name, state.arriving[name])
     state.tools, state.tool_names = tuple(tools.values()), tuple(tools)
-    state.exposure, state.arriving, state.standing = (), {}, None
+    state.exposure, state.arriving, state.standing, state.exempt = (), {}, None, None
     log.debug("run %s: tools are now %s", state.run_id, ", ".join(tools))
 
 
@@ -107,4 +121,4 @@ def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[An
         )
     state.tools = tuple(found[name] for name in state.tool_names)
     state.arriving = {name: found[name] for name in waiting}
-    state.standing = None
+    state.standing = state.exempt = None

@@ -85,8 +85,8 @@ class Session:
     def add_tools(self, call_id: str, tools: tuple[Any, ...]) -> None:
         """Note tools that a call adds; they count if the call succeeds."""
         with self._lock:
-            self._check_alive()
-            taken = {tool.name: tool for tool in (*self.plan.loadable, *self.state.tools)}
+            self._check_alive(call_id)
+            taken = {tool.name: tool for tool in (*self.plan.loadable, *self.state.tools, *self.state.arriving.values())}
             for added, _ in self._changes.values():
                 taken.update(added)
             present = {tool.name for tool in self.state.tools}
@@ -98,8 +98,9 @@ class Session:
     def remove_tools(self, call_id: str, tools: tuple[Any, ...]) -> None:
         """Note tools that a call removes; it counts if the call succeeds."""
         with self._lock:
-            self._check_alive()
-            permit = self.state.turns[-1].permit if len(self.state.turns) else None
+            self._check_alive(call_id)
+            # That of the turn, so that it does not depend on which sibling is the first to end.
+            permit = self.state.turns[-1].permit
             mine_added, mine_removed = self._changes.setdefault(call_id, ({}, {}))
             for name in check_removed(tools, (*self.state.tools, *mine_added.values()), permit):
                 mine_added.pop(name, None)
@@ -125,6 +126,9 @@ class Session:
             self.over = True
             self._changes.clear()
 
-    def _check_alive(self) -> None:
+    def _check_alive(self, call_id: str) -> None:
         if self.over:
             raise RuntimeError("this run is over; tools can be added or removed only while it runs")
+        # A change counts when its call succeeds, so later ones would be lost without a word.
+        if self.is_cancelled(call_id) or not any(one.call_id == call_id and one.status != "done" for one in self.state.calls):
+            raise RuntimeError(f"call {call_id!r} is over; tools can be added or removed only while it runs")

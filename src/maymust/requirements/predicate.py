@@ -37,16 +37,27 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
+def check_denials(number: Any, label: str) -> int | None:
+    """Return the number. Raises PolicyError unless it is a whole number above 0, or None."""
+    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+        raise PolicyError(f"{label}: max_denials has to be a whole number above 0, got {number!r}")
+    return number
+
+
 class Check:
     """A predicate that gives a real bool, or an error that names the requirement."""
 
-    __slots__ = ("_function", "_takes_run", "label", "text")
+    __slots__ = ("_function", "_takes_run", "depends_on", "label", "max_denials", "stable_once_true", "text")
 
     def __init__(self, function: Callable[..., Any], label: str) -> None:
         self._function = function
         self._takes_run = takes_run(function, f"{label}: custom_checks")
         self.label = label
         self.text = function_text(function)
+        # What its author promises of it, as attributes of the function: verification relies on it, nothing else does.
+        self.stable_once_true = bool(getattr(function, "stable_once_true", False))
+        self.max_denials = check_denials(getattr(function, "max_denials", None), f"{label}: the check {self.text}")
+        self.depends_on = getattr(function, "depends_on", None)
 
     def __call__(self, history: History, run: RunView) -> bool:
         """Ask it. Raises PolicyError when it raises, or gives anything but True or False."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anthropic
@@ -14,8 +15,18 @@ from maymust.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from tests.models.picky import PickyServer
 
 NEWEST = {"chat": "gpt-6-sol", "responses": "gpt-6-sol", "messages": "claude-opus-5-5"}
-FORCEABLE = {"chat": "gpt-6-sol", "responses": "gpt-6-sol", "messages": "claude-sonnet-4-5"}
+FORCEABLE = {"chat": "gpt-6-sol", "responses": "gpt-6-sol", "messages": "claude-opus-4-6"}
 APIS = tuple(NEWEST)
+
+
+@asynccontextmanager
+async def opened(api: str, server: PickyServer, model: str | None = None, **settings: Any) -> AsyncIterator[ChatModel]:
+    """The adapter for an API, and its client closed in the end."""
+    made = adapter(api, server, model, **settings)
+    try:
+        yield made
+    finally:
+        await made._clients.get().close()  # type: ignore[attr-defined]  # the client is ours
 
 
 def adapter(

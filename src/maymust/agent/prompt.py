@@ -84,7 +84,7 @@ def _request(state: RunState, coming: TurnPlan) -> ModelRequest:
 def _status(state: RunState, permit: Permit, allowed: tuple[str, ...], choice: str) -> str:
     """The step's status in words. Where statuses stay, the last one has to be taken back when everything is open again."""
     plan = plan_of(state)
-    forceable = can_force(plan.told.without(state.lost), thinking=plan.told.thinks)
+    forceable = can_force(plan.told.without(state.lost))
     must = "" if forceable else must_text(choice, allowed)
     text = plan.templates.status(StatusView(permit, plan.answers_in_text, must))
     return text if text or not (plan.status_stays and state.last_status) else ALL_OPEN

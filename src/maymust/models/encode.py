@@ -51,17 +51,13 @@ def must_text(choice: str, allowed: Iterable[str]) -> str:
     return f"You have to call {choice} now."
 
 
-def can_force(capabilities: Capabilities, *, thinking: bool) -> bool:
+def can_force(capabilities: Capabilities) -> bool:
     """Whether a forced choice is accepted as things are."""
-    return capabilities.forced_choice == "yes" or (capabilities.forced_choice == "not_with_thinking" and not thinking)
+    return capabilities.forced_choice == "yes" or (capabilities.forced_choice == "not_with_thinking" and not capabilities.thinks)
 
 
-def encode(request: ModelRequest, capabilities: Capabilities, *, thinking: bool | None = None) -> Encoding:
-    """The best way to send the request.
-
-    `thinking` says whether the model reasons in this call; None stands for what it does by itself.
-    """
-    thinks = capabilities.thinks if thinking is None else thinking
+def encode(request: ModelRequest, capabilities: Capabilities) -> Encoding:
+    """The best way to send the request."""
     choice = request.tool_choice if request.tools else "none"
     if choice == "none" or not request.allowed:
         tools = request.tools if capabilities.tools else ()
@@ -69,7 +65,7 @@ def encode(request: ModelRequest, capabilities: Capabilities, *, thinking: bool 
     wanted = (choice,) if choice not in ("auto", "required") else request.allowed
     if not capabilities.tools:
         return _output(request, wanted, capabilities)
-    if choice != "auto" and not can_force(capabilities, thinking=thinks):
+    if choice != "auto" and not can_force(capabilities):
         return _unforced(request, wanted, capabilities)
     if choice not in ("auto", "required"):
         if capabilities.named_choice:

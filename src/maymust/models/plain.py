@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from maymust.models.chat_model import ToolDefinition
+from maymust.models.json_object import object_text
 from maymust.models.message import Message
 from maymust.models.structured import NotACall, Schema, call_schema, read_call
 
@@ -41,7 +42,7 @@ def _in_words(message: Message, names: Mapping[str, str]) -> Message:
         return Message("user", f"Result of {names.get(message.call_id or '', 'the call')}: {message.text or '(nothing)'}")
     if not message.calls:
         return replace(message, extra={})
-    calls = [f'{{"call": {{"name": {json.dumps(call.name)}, "arguments": {call.raw_arguments}}}}}' for call in message.calls]
+    calls = [f'{{"call": {{"name": {json.dumps(call.name)}, "arguments": {object_text(call.raw_arguments)}}}}}' for call in message.calls]
     return Message(message.role, "\n".join(([message.text] if message.text else []) + calls))
 
 

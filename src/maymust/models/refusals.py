@@ -30,7 +30,7 @@ def _signs(sent: Encoding, capabilities: Capabilities) -> list[tuple[str, str]]:
         (sent.level == 5 and capabilities.json_schema, "json_schema", r"response_format|json_schema|output_config|text\.format"),
         (tools and capabilities.strict_schemas, "strict_schemas", r"\bstrict\b"),
         (forced and "required" in sent.choice, "required", r"required['\"`]?.{0,40}(not support|unsupported)"),
-        (forced and "required" not in sent.choice, "named_choice", r"(named|specific) (tool|function)|tool_choice.{0,30}(object|dict)"),
+        (forced and "required" not in sent.choice, "named_choice", r"(named|specific) (tool|function)|tool_choice.{0,30}(string|object)"),
         (forced, "forced_choice", r"tool_choice|tool choice|forc(e|es|ed|ing) tool"),
         (tools, "tools", r"(does not|doesn't|not) support.{0,20}(tool|function)|tools?( use)? .{0,20}(not supported|unsupported)"),
     ]

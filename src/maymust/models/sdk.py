@@ -51,6 +51,12 @@ class Clients:
             self._made[loop] = self._make()
         return self._made[loop]
 
+    async def close(self) -> None:
+        """Close the client that was made for the running event loop; one that was given is its owner's to close."""
+        made = self._made.pop(asyncio.get_running_loop(), None)
+        if made is not None:
+            await made.close()
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -71,7 +77,9 @@ class SdkModel:
     provider = ""
 
     def __init__(self, model: str, capabilities: Capabilities, clients: Clients, thinking: bool | None = None) -> None:
-        self._model, self._capabilities, self._clients, self._thinking = model, capabilities, clients, thinking
+        if thinking is not None:
+            capabilities = replace(capabilities, thinks=thinking)
+        self._model, self._capabilities, self._clients = model, capabilities, clients
 
     @property
     def name(self) -> str:
@@ -82,6 +90,10 @@ class SdkModel:
     def capabilities(self) -> Capabilities:
         """What the model can be told about tools, by the table or as given."""
         return self._capabilities
+
+    async def aclose(self) -> None:
+        """Close the connections that this model has opened in the running event loop."""
+        await self._clients.close()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The whole reply. Raises ModelFailure; OutputError for a second output that is no call, where the output has to be one."""
@@ -145,7 +157,7 @@ class SdkModel:
 
     def _asked(self, request: ModelRequest, lost: tuple[Lost, ...]) -> Asked:
         capabilities = self._capabilities.without((*request.lost, *(one.ability for one in lost)))
-        return Asked(request, encode(request, capabilities, thinking=self._thinking), capabilities)
+        return Asked(request, encode(request, capabilities), capabilities)
 
     def _lost(self, problem: Exception, asked: Asked, lost: tuple[Lost, ...]) -> Lost:
         """What has to be done without from now on. Raises ModelFailure when the problem is another one; our own faults as they are."""

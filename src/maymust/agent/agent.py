@@ -15,6 +15,7 @@ from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
 from maymust.agent.child import ChildTool
 from maymust.agent.final_answer import FinalAnswer
+from maymust.agent.fragments import check_policy
 from maymust.agent.inputs import Input, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
@@ -91,6 +92,7 @@ class Agent(Generic[T]):
         self.name, self.description, self.instructions = name, description, instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
         bound = _policy(policy, requirements, final_answer_as_tool, own, more)
+        check_policy(bound, {tool.name: tool for tool in (*own, *more)})
         final: FinalAnswer[T] = FinalAnswer(output_type)
         self.budget = budget if budget is not None else Budget()
         self.plan = LoopPlan(

@@ -16,6 +16,7 @@ from maymust.agent.exposure import apply_changes
 from maymust.agent.ladder import NUDGE, nudge_text
 from maymust.agent.planning import plan_of
 from maymust.agent.prompt import build_request, note_request
+from maymust.agent.secrets import shown_reply
 from maymust.agent.state import RunState, StopReason, Turn
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -35,6 +36,8 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     assert coming.permit is not None
     number = len(state.turns) + 1
     request = build_request(state)
+    raw = [call.raw_arguments for call in reply.calls]
+    reply = shown_reply(reply, state.tools)
     calls = tuple(_with_own_ids(state, reply.calls, number))
     turn = Turn(
         number,
@@ -67,10 +70,15 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
     state.recorded, state.broken = 0, None
     if calls:
-        state.calls = tuple(CallRecord(call.call_id, call.name, call.raw_arguments) for call in calls)
+        state.calls = tuple(_record(call, written) for call, written in zip(calls, raw, strict=True))
         state.phase = "batch"
     else:
         _text_reply(state, turn, reply.text)
+
+
+def _record(call: ToolCall, written: str) -> CallRecord:
+    """The record of a call, with what the model wrote; `call` is what may be shown of it."""
+    return CallRecord(call.call_id, call.name, written, shown=None if call.raw_arguments is written else call.raw_arguments)
 
 
 def _with_own_ids(state: RunState, calls: Iterable[ToolCall], turn: int) -> Iterable[ToolCall]:
@@ -165,7 +173,7 @@ def _close_turn(state: RunState) -> None:
         exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
         first = state.carried + turn.first_step
         state.guard, state.measure = loop_guard.look(
-            guard, state.guard, state.history, first, [record.raw_arguments for record in calls], exempt
+            guard, state.guard, state.history, first, [record.shown_arguments for record in calls], exempt
         )
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)

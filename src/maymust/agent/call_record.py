@@ -36,6 +36,8 @@ class CallRecord:
     arguments    the arguments that were judged, as JSON; None while there are none
     questions    names of the requirements whose question waits for a person
     text_answer  not a call of the model's, but a text that stands for the final answer; it leaves no step
+    shown        the raw arguments with their secrets masked; None when there are none
+    sealed       it was read from JSON, which holds no secrets: it cannot run any more
     """
 
     call_id: str
@@ -52,11 +54,20 @@ class CallRecord:
     output: Any = None
     text: str = ""
     text_answer: bool = False
+    shown: str | None = None
+    sealed: bool = False
+
+    @property
+    def shown_arguments(self) -> str:
+        """The raw arguments as they may be shown and stored."""
+        return self.raw_arguments if self.shown is None else self.shown
 
     def changed(self, **changes: Any) -> CallRecord:
         """A record that differs in these fields; `dataclasses.replace` without its cost, which is paid three times a call."""
         new = CallRecord.__new__(CallRecord)
-        new.__dict__.update(self.__dict__, **changes)
+        fields = self.__dict__.copy()
+        fields.update(changes)
+        object.__setattr__(new, "__dict__", fields)
         return new
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,7 +75,7 @@ class CallRecord:
         return {
             "call_id": self.call_id,
             "name": self.name,
-            "raw_arguments": self.raw_arguments,
+            "raw_arguments": self.shown_arguments,
             "status": self.status,
             "refusal": self.refusal,
             "started": self.started,
@@ -79,6 +90,7 @@ class CallRecord:
             "output": self.output,
             "text": self.text,
             "text_answer": self.text_answer,
+            **({"sealed": True} if self.sealed or self.shown is not None else {}),
         }
 
     @classmethod

@@ -13,8 +13,11 @@ from maymust.agent.actions import CallPending, Decided, ToolFinished, ToolStarte
 from maymust.agent.admission import call_permit
 from maymust.agent.approval import ask_handler, questions_about
 from maymust.agent.body import BodyTimeout, run_body
+from maymust.agent.call_arguments import outside_of, read_arguments
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.middleware import Onion
+from maymust.agent.question_order import QuestionOrder
+from maymust.agent.secrets import veil_of
 from maymust.agent.session import Session
 from maymust.core.permit import Permit
 from maymust.core.refusal import refusal
@@ -24,7 +27,6 @@ from maymust.errors import PermitError, RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
-from maymust.tools.json_schema import fragment_check
 from maymust.tools.output import OutputInvalid, render_output
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ class CallRunner:
             else next((one for one in session.state.tools if one.name == record.name), None)
         )
         self._tool: Tool | None = tool
+        self._veil = None if record.name == FINAL_ANSWER else veil_of(record.name, session.state.tools)
         self._context = FunctionInvocationContext(
             name=record.name,
             function=tool,
@@ -256,7 +259,7 @@ class CallRunner:
             session.give_up(record.call_id)
             return Done(Outcome.FAILED, _shorten(str(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
         except Exception as fault:
-            log.info("run %s: %s raised %s", session.state.run_id, tool.name, type(fault).__name__, exc_info=True)
+            log.info("run %s: %s raised %s", session.state.run_id, tool.name, type(fault).__name__, exc_info=self._veil is None)
             text = _shorten(f"{type(fault).__name__}: {fault}") if session.show_errors else f"{tool.name} failed"
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=fault)
         return Done(Outcome.OK, text, output, parsed.json)
@@ -264,6 +267,7 @@ class CallRunner:
     def _finish(self, done: Done | None) -> None:
         if done is None:
             raise RunError(f"call {self._record.call_id!r} ended without an outcome")
+        done = self._veiled(done)
         session, record = self._session, self._record
         added, removed = session.take_changes(record.call_id)
         session.apply(ToolFinished(record.call_id, done.outcome, done.text, done.output, done.arguments, added, removed, session.seconds))
@@ -280,70 +284,16 @@ class CallRunner:
                 output=done.output,
             )
 
+    def _veiled(self, done: Done) -> Done:
+        """The outcome with secrets masked."""
+        if self._veil is None:
+            return done
+        veil = self._veil.learn(self._first_arguments).learn(self._context.arguments)
+        return replace(done, text=veil.text(done.text), output=veil.value(done.output), arguments=veil.arguments(done.arguments))
+
     def _emit(self, kind: type[Any], **fields: Any) -> None:
         if self._session.listeners.wants(kind):
             self._session.listeners.emit(kind(run_id=self._session.state.run_id, **fields))
-
-
-class QuestionOrder:
-    """Lets the calls of a batch put their questions one at a time, in the model's order."""
-
-    def __init__(self) -> None:
-        self._order: list[str] = []
-        self._waiters: dict[str, asyncio.Event] = {}
-
-    def open(self, call_ids: tuple[str, ...]) -> None:
-        """The calls that are under way, in order."""
-        known = set(self._order)
-        self._order += [call_id for call_id in call_ids if call_id not in known]
-
-    async def turn_of(self, call_id: str) -> None:
-        """Wait until every earlier call has been asked about, or needs no question."""
-        while self._order and self._order[0] != call_id and call_id in self._order:
-            wake = self._waiters.setdefault(self._order[0], asyncio.Event())
-            await wake.wait()
-
-    def passed(self, call_id: str) -> None:
-        """This call will put no (more) questions."""
-        if call_id in self._order:
-            self._order.remove(call_id)
-        wake = self._waiters.pop(call_id, None)
-        if wake is not None:
-            wake.set()
-
-
-def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
-    """The arguments as a dict, or None and what is wrong with the text."""
-    if not raw.strip():
-        return {}, None
-    try:
-        value = _DECODER.decode(raw)
-    except (ValueError, RecursionError) as fault:
-        return None, f"the arguments are not valid JSON ({fault}); nothing was run"
-    if not isinstance(value, dict):
-        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), type(value).__name__)
-        return None, f"the arguments must be one JSON object, and this is {kind}"
-    return value, None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
-
-
-def outside_of(permit: Permit, tool: str, arguments: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments by the rules' fragments; None when they are inside."""
-    for parameter, fragments in permit.arguments(tool).items():
-        if parameter not in arguments:
-            return f"{parameter} has to be given"
-        for fragment in fragments:
-            fault = fragment_check(fragment)(arguments[parameter])
-            if fault is not None:
-                reasons = "; ".join(spoken.rule.reason for spoken in permit.why(tool) if spoken.rule.arguments and spoken.rule.reason)
-                return f"{parameter}: {fault}" + (f" ({reasons})" if reasons else "")
-    return None
 
 
 def _given(approvals: tuple[Approval, ...], name: str, arguments: dict[str, Any]) -> Approval | None:

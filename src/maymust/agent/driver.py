@@ -12,9 +12,12 @@ from maymust.agent import events
 from maymust.agent.actions import Ask, CallModel, Cancelled, EvaluateRules, Finish, ModelFailed, ModelReplied, RulesGiven, RunTools
 from maymust.agent.answer_stream import AnswerStream, settle_answer, withdraw
 from maymust.agent.call_record import CallRecord
-from maymust.agent.call_runner import CallRunner, QuestionOrder
+from maymust.agent.call_runner import CallRunner
+from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
+from maymust.agent.question_order import QuestionOrder
 from maymust.agent.reducer import next_action
+from maymust.agent.secrets import shown_reply, veil_of
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
 from maymust.core.rule import Rule
@@ -126,7 +129,7 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
             _note_failure(session, number, failure)
             raise
     _note_losses(session, number, reply)
-    _emit(session, events.ModelCallFinished, number=number, reply=reply)
+    _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, session.state.tools))
     before = session.state
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
@@ -178,7 +181,8 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
             if answer is not None:
                 answer.text(item.text)
         elif isinstance(item, CallDelta):
-            _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=item.arguments)
+            piece = item.arguments if veil_of(item.name, session.state.tools) is None else ""
+            _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=piece)
             if answer is not None:
                 answer.arguments(item)
         else:
@@ -242,7 +246,8 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
             said: Any = requirement.rules(history, view)
             if inspect.isawaitable(said):
                 said = await said
-            rules[requirement.name] = tuple(said)
+            rules[requirement.name] = () if said is None else (said,) if isinstance(said, Rule) else tuple(said)
+            check_rules(requirement.name, rules[requirement.name])
         except MaymustError:
             raise
         except Exception as fault:

@@ -7,6 +7,7 @@ from typing import Any
 
 from maymust.agent.actions import ChildEvent, Decided, Event, Resumed
 from maymust.agent.budget import Budget
+from maymust.agent.call_record import CallRecord
 from maymust.agent.child import ChildTool
 from maymust.agent.exposure import restore_tools
 from maymust.agent.plan import LoopPlan
@@ -59,9 +60,19 @@ def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], allow_polic
             raise RunError(f"call {call_id!r} is under way in the child agent {record.name!r}, which this agent does not have")
         children[call_id] = attach(child, tool.agent.plan, tools, allow_policy_change)
     new.children = children
+    new.calls = tuple(map(_without_secrets, new.calls))
     if new.phase != "ended":
         settle(new)
     return new
+
+
+def _without_secrets(record: CallRecord) -> CallRecord:
+    """A call that was under way and whose secrets were not stored is refused: it must not run with a mask for a password."""
+    if not record.sealed or record.status not in ("waiting", "admitted") or record.refusal is not None:
+        return record
+    why = "while this call ran, which may have taken effect" if record.started else "before this call ran"
+    text = f"the run was stored {why}, and secrets in arguments are not stored; call it again if it is still needed"
+    return record.changed(status="admitted", refusal=text)
 
 
 def _decided(state: RunState, call_id: str, decision: Decision) -> Event:
@@ -70,6 +81,11 @@ def _decided(state: RunState, call_id: str, decision: Decision) -> Event:
     if record is None:
         parent = next(one for one in state.children if call_id.startswith(f"{one}/"))
         return ChildEvent(parent, _decided(state.children[parent], call_id.removeprefix(f"{parent}/"), decision))
+    if record.sealed and decision.allow:
+        raise RunError(
+            f"call {call_id!r} of {record.name} has a secret among its arguments, and secrets are not stored with a run, so it cannot run "
+            "after the state was read from JSON; decide False, and the model may call again, or resume the state that was kept in memory"
+        )
     for requirement in plan_of(state).policy.requirements:
         shared = getattr(requirement, "remember_in", None)
         if shared is not None and requirement.name in record.questions:

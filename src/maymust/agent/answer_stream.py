@@ -15,6 +15,7 @@ from maymust.models.chat_model import CallDelta
 _HEAD = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
 _HEAD_LENGTH = 64
 _BODY = re.compile(r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_DECODER = json.JSONDecoder(strict=False)
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 
 
@@ -81,7 +82,7 @@ class StringField:
             # The other half of the character is still to come.
             whole = whole[: half.start()]
         self._rest = self._rest[len(whole) :]
-        return str(json.loads(f'"{whole}"', strict=False))
+        return str(_DECODER.decode(f'"{whole}"'))
 
 
 def settle_answer(session: Session) -> None:

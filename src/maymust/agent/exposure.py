@@ -109,7 +109,7 @@ def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[An
 
     Raises RunError naming what is missing.
     """
-    own = {tool.name: tool for tool in state.tools}
+    own = {tool.name: tool for tool in (*state.tools, *state.arriving.values())}
     extra = {tool.name: tool for tool in (as_tool(thing) for thing in flatten(given))}
     found = {**own, **known, **extra}
     waiting = [name for _, added, _ in state.exposure for name in added]

@@ -372,3 +372,22 @@ def test_a_tool_that_always_asks_does_so_when_it_was_loaded() -> None:
     paused = agent.run_sync("go")
     assert [one.call_id for one in paused.pending] == ["a", "f"]
     assert agent.resume_sync(paused, {"a": True, "f": False}).steps[2].outcome == "denied"
+
+
+def test_a_tool_that_is_only_withheld_for_another_owes_nothing() -> None:
+    rules = [ConditionalRequirement("change", force_at_step=1)]
+    result = _run(lambda context: context.remove_tools("one"), [call("change"), DONE], tools=[_make("one")], requirements=rules)
+    assert _offers(result) == [["change", "one"], ["change"]]
+
+
+def test_a_tool_may_be_added_and_removed_again_by_one_call() -> None:
+    one = _make("one")
+
+    def body(context: FunctionInvocationContext) -> str:
+        context.add_tools(one)
+        context.remove_tools(one)
+        return "ok"
+
+    result = _run(body, [call("change"), DONE])
+    assert str(result.steps[0].outcome) == "ok"
+    assert _offers(result)[1] == ["change"]

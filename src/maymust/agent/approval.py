@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from maymust.agent.call_record import PendingCall
@@ -64,10 +66,43 @@ async def ask_in_terminal(call: PendingCall) -> Decision:
             f"{call.tool} needs a person's yes, and standard input is no terminal; pass a handler, or leave it out to pause the run"
         )
     shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", json.dumps(call.arguments, ensure_ascii=False))
-    while True:
-        answer = (await asyncio.to_thread(input, f"Allow {call.tool}({shown})? [y/n, a reason may follow n] ")).strip()
-        word, _, reason = answer.partition(" ")
-        if word.lower() in ("y", "yes"):
-            return Decision(True)
-        if word.lower() in ("n", "no"):
-            return Decision(False, reason.strip() or None)
+    async with _terminal():
+        while True:
+            line = await _line(f"Allow {call.tool}({shown})? [y/n, a reason may follow n] ")
+            if not line:
+                raise RunError(f"{call.tool} needs a person's yes, and the terminal was closed")
+            word, _, reason = line.strip().partition(" ")
+            if word.lower() in ("y", "yes"):
+                return Decision(True)
+            if word.lower() in ("n", "no"):
+                return Decision(False, reason.strip() or None)
+
+
+_IN_USE = threading.Lock()
+"""There is one terminal, however many runs and event loops ask in it."""
+
+
+@contextlib.asynccontextmanager
+async def _terminal() -> AsyncIterator[None]:
+    while not _IN_USE.acquire(blocking=False):  # noqa: ASYNC110  an asyncio.Event belongs to one event loop
+        await asyncio.sleep(0.02)
+    try:
+        yield
+    finally:
+        _IN_USE.release()
+
+
+async def _line(prompt: str) -> str:
+    """A line that a person types; empty at the end of input."""
+    print(prompt, end="", flush=True)
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        # No thread, which could neither be cancelled nor left behind: a terminal has a whole line when it is ready.
+        loop.add_reader(sys.stdin.fileno(), ready.set)
+    except NotImplementedError:
+        return await asyncio.to_thread(sys.stdin.readline)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline()

@@ -69,7 +69,9 @@ def check_removed(things: Iterable[Any], present: Sequence[Tool], permit: Permit
             raise ValueError("final_answer cannot be removed: without it the run could not end; deny it by a requirement instead")
         if name is None or name in names:
             continue
-        owing = [spoken.requirement for spoken in permit.why(name) if spoken.rule.prevent_stop] if permit is not None else []
+        said = permit.why(name) if permit is not None and name in permit.tools else ()
+        # Of a withheld tool the rule that forces another one is a part of why.
+        owing = [spoken.requirement for spoken in said if spoken.rule.prevent_stop and spoken.rule.target == name]
         if owing:
             raise ValueError(f"{name!r} cannot be removed: {', '.join(owing)} still asks for a call of it")
         names.append(name)

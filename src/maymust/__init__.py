@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from maymust.errors import PolicyError as PolicyError
     from maymust.errors import RunError as RunError
     from maymust.errors import ToolError as ToolError
+    from maymust.explanation import Explanation as Explanation
+    from maymust.explanation import explain as explain
     from maymust.models.chat_model import Usage as Usage
     from maymust.models.message import Message as Message
     from maymust.policyfile.load import load_policy as load_policy
@@ -59,6 +61,7 @@ _HOMES = {
     "ConflictError": "errors",
     "DeadEndError": "errors",
     "Decision": "requirements.permission",
+    "Explanation": "explanation",
     "ForceUnmetError": "errors",
     "FunctionInvocationContext": "tools.context",
     "History": "core.history",
@@ -86,6 +89,7 @@ _HOMES = {
     "Usage": "models.chat_model",
     "Verdict": "core.permit",
     "ask_in_terminal": "agent.approval",
+    "explain": "explanation",
     "function_middleware": "agent.middleware",
     "load_policy": "policyfile.load",
     "requirement": "requirements.custom",

@@ -197,16 +197,18 @@ class Brute:
         closing = {name: [voice for voice in of[name] if voice.closed] for name in self.all}
         forcing = {name: [voice for voice in of[name] if voice.forced] for name in self.all}
         preventing = [voice for voice in voices if voice.prevents]
+        conflicts: set[tuple[Any, ...]] = set()
         for name in self.all:
             if closing[name] and forcing[name]:
                 if not any(voice.yields for voice in closing[name]):
-                    result.fault = "conflict"
-                    note = ("force_closed", name, frozenset(v.rule for v in forcing[name]), frozenset(v.rule for v in closing[name]))
-                    result.notes = {note}
-                    return result
+                    conflicts.add(("force_closed", name, frozenset(voice.rule for voice in forcing[name])))
+                    continue
                 result.notes |= {("force_lapses", voice.rule) for voice in forcing[name]}
                 preventing = [voice for voice in preventing if voice not in forcing[name]]
                 forcing[name] = []
+        if conflicts:
+            result.fault, result.notes = "conflict", conflicts
+            return result
         self._fold(result, of, closing, forcing, preventing)
         return result
 

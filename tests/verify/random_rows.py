@@ -38,7 +38,8 @@ def random_row(random: Random, *, tools: int, rules: int, wild: bool = True) -> 
         row["rules"][f"r{len(row['rules'])}"] = one
     if wild:
         row["may_fail"] = [name for name in names if random.random() < 0.3]
-        row["may_be_denied"] = [name for name in names if random.random() < 0.2]
+        asked = {name for rule in row["rules"].values() for name in rule.get("ask", ())}
+        row["may_be_denied"] = [name for name in names if random.random() < (0.6 if name in asked else 0.1)]
         if random.random() < 0.3:
             row["max_turns"] = random.randint(1, 6)
     return row
@@ -53,13 +54,13 @@ def _wild_rule(random: Random, names: list[str]) -> dict[str, Any]:
         return {"ask": _some(random, names), "remember_choices": random.random() < 0.7, "priority": random.choice((10, 10, 20))}
     rule: dict[str, Any] = {"conditional": random.choice([*names, FINAL] if random.random() < 0.5 else names)}
     draws: dict[str, Any] = {
-        "force_at_step": lambda: random.randint(1, 3),
+        "force_at_step": lambda: random.randint(1, 4),
         "only_before": lambda: _some(random, names),
         "only_after": lambda: _some(random, names),
         "only_after_any": lambda: _some(random, names),
         "force_after": lambda: _some(random, names),
         "min_invocations": lambda: random.randint(1, 2),
-        "max_invocations": lambda: random.choice((0, 1, 1, 2, 2)),
+        "max_invocations": lambda: random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 3)),
         "max_attempts": lambda: random.randint(1, 2),
         "cooldown": lambda: random.randint(1, 2),
         "followed_by": lambda: _some(random, names, 1),
@@ -67,7 +68,10 @@ def _wild_rule(random: Random, names: list[str]) -> dict[str, Any]:
         "consecutive_allowed": lambda: False,
         "force_prevent_stop": lambda: False,
     }
-    for parameter in random.sample(list(draws), random.choice((1, 1, 2, 2, 3))):
+    # A force at a step or a limit of zero decides most policies by itself, so there are few of them.
+    dull = {"force_at_step", "force_prevent_stop", "only_success_invocations"}
+    likely = [parameter for parameter in draws if parameter not in dull or random.random() < 0.35]
+    for parameter in random.sample(likely, random.choice((1, 1, 2, 2, 3))):
         rule[parameter] = draws[parameter]()
     if random.random() < 0.3:
         rule["priority"] = random.choice((5, 10, 20))

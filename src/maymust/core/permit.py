@@ -45,6 +45,11 @@ class Permit:
         return self._folded.tools
 
     @property
+    def requirements(self) -> tuple[BoundRequirement, ...]:
+        """The enabled requirements that were asked; none of a permit that was read from JSON."""
+        return tuple(self._seats)
+
+    @property
     def allowed(self) -> tuple[str, ...]:
         """Tools that are offered and may be called; includes the forced one and those a person is asked about."""
         return self._folded.allowed
@@ -141,23 +146,24 @@ class Permit:
         """Who asks about a tool: (requirement, True) or (requirement, `{parameter: fragment}` of the calls it asks about)."""
         return tuple((voice.requirement, voice.rule.ask) for voice in self._folded.voices if voice.rule.ask and voice.rule.target == name)
 
-    def _view(self, voice: Voice) -> RunView:
+    def view_of(self, requirement: str) -> RunView:
+        """The run as a requirement saw it: with its own memory."""
         base = self._run or RunView()
         if self._memories is None:
             return base
-        return RunView(self._memories.get(voice.requirement, {}), base.tools, base.metadata, base.deps, base.now)
+        return RunView(self._memories.get(requirement, {}), base.tools, base.metadata, base.deps, base.now)
 
     def _evidence(self, voice: Voice) -> str:
         if voice.evidence is not None:
             return voice.evidence
         asked = getattr(self._seats[voice.seat], "evidence", None) if voice.seat >= 0 else None
-        return str(asked(self.history, self._view(voice))) if asked is not None else ""
+        return str(asked(self.history, self.view_of(voice.requirement))) if asked is not None else ""
 
     def _unlock(self, voice: Voice) -> str | None:
         if voice.unlock is not None:
             return voice.unlock
         asked = getattr(self._seats[voice.seat], "default_reason", None) if voice.seat >= 0 else None
-        return asked(self.history, self._view(voice)) if asked is not None else None
+        return asked(self.history, self.view_of(voice.requirement)) if asked is not None else None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, evidence as text. `steps` is the length of the history."""

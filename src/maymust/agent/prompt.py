@@ -8,7 +8,7 @@ from typing import overload
 from maymust.agent.offers import offers_of
 from maymust.agent.planning import plan_of
 from maymust.agent.state import RunState, TurnPlan
-from maymust.agent.templates import ALL_OPEN, StatusView
+from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView
 from maymust.core.log import Log
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -63,15 +63,20 @@ def _request(state: RunState, coming: TurnPlan) -> ModelRequest:
         if choice == FINAL_ANSWER:
             choice = "none"
     text = _status(state, permit, allowed, choice)
-    due = text and not (plan.status_stays and text == state.last_status)
+    due = text if not (plan.status_stays and text == state.last_status) else ""
+    if plan.layout == "classic":
+        text = due = ""
+    if state.messages and state.messages[-1].role == "assistant":
+        # A reply that was not usable comes last: some providers would take it for the beginning of the next one.
+        due = text or GO_ON
     menu = _menu(state, permit.hidden)
     if plan.layout == "classic":
         system = plan.templates.classic(state.system, permit, (*state.tools, plan.final.tool))
-        menu, text, due = tuple(tool for tool in menu if tool.name in allowed), "", ""
+        menu = tuple(tool for tool in menu if tool.name in allowed)
     else:
         system = state.system
     return ModelRequest(
-        Conversation(Message("system", system) if system else None, state.messages, Message("user", text, kind="status") if due else None),
+        Conversation(Message("system", system) if system else None, state.messages, Message("user", due, kind="status") if due else None),
         menu,
         allowed,
         choice,
@@ -111,7 +116,8 @@ def note_request(state: RunState, request: ModelRequest) -> None:
     plan = plan_of(state)
     if plan.tracks_offers:
         state.offers = request.offers
-    if plan.status_stays and plan.layout != "classic":
-        if request.guidance and request.guidance != state.last_status:
-            state.messages = state.messages.add(Message("user", request.guidance, kind="status"))
+    if plan.status_stays:
+        status = request.messages[-1] if request.messages else None
+        if status is not None and status.kind == "status":
+            state.messages = state.messages.add(status)
         state.last_status = request.guidance

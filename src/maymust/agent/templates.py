@@ -15,6 +15,7 @@ RULES_OF_THE_GAME = (
 )
 ANSWER_BY_TOOL = "When everything is done, call final_answer; that ends the work."
 ALL_OPEN = "All tools are open again."
+GO_ON = "Go on."
 
 
 @dataclass(frozen=True, slots=True)

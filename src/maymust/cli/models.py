@@ -3,58 +3,61 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from maymust.models import weights
+from maymust.cli.exit_codes import CLEAN, FINDINGS
+from maymust.cli.options import add_command
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+    from maymust.cli.options import Parser, Subparsers
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add `models` with `list`, `pull` and `path`."""
     about = "Weights of small models that run on this machine."
-    parser = subparsers.add_parser("models", help="list, pull or find weights of small local models", description=about)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    listing = commands.add_parser("list", help="what there is, and what is already here", description="List the known weights.")
+    parser = add_command(subparsers, "models", "list, pull or find weights of small local models", "COMMAND ...", about)
+    commands: Subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = _add(commands, "list", "what there is, and what is already here", "[-h]", "Lists the known weights.")
     listing.set_defaults(run=list_models)
-
-    pulling = commands.add_parser(
-        "pull",
-        help="fetch weights into the user's cache",
-        description="Fetch weights into the user's cache, and check them. Does nothing when they are there.",
-    )
-    finding = commands.add_parser(
-        "path", help="print where pulled weights are", description="Print the path of pulled weights. Fails when they are not pulled yet."
-    )
+    about = "Fetches weights into the user's cache, and checks them. Does nothing when they are there."
+    pulling = _add(commands, "pull", "fetch weights into the user's cache", "[-h] [NAME]", about)
+    about = "Prints the path of pulled weights. Fails when they are not pulled yet."
+    finding = _add(commands, "path", "print where pulled weights are", "[-h] [NAME]", about)
     for command, run in ((pulling, pull_model), (finding, print_path)):
-        command.add_argument(
-            "name", nargs="?", default=weights.DEFAULT, help=f"a name from `maymust models list` (default: {weights.DEFAULT})"
-        )
+        command.add_argument("name", nargs="?", metavar="NAME", help="a name from `maymust models list` (default: its first)")
         command.set_defaults(run=run)
+
+
+def _add(commands: Subparsers, name: str, help: str, usage: str, about: str) -> Parser:
+    return commands.add_parser(name, help=help, usage=f"maymust models {name} {usage}", description=about)
 
 
 def list_models(arguments: argparse.Namespace) -> int:
     """Print one line for each known file of weights."""
+    from maymust.models import weights
+
     for known in weights.KNOWN.values():
         where = str(known.path) if known.is_pulled() else "not pulled"
         print(f"{known.name}\t{known.title}\t{known.size / 1e6:.0f} MB\t{known.license}\t{where}")
-    return 0
+    return CLEAN
 
 
 def pull_model(arguments: argparse.Namespace) -> int:
     """Pull, with progress on stderr; the path goes to stdout."""
-    print(weights.pull(arguments.name))
-    return 0
+    from maymust.models import weights
+
+    print(weights.pull(arguments.name or weights.DEFAULT))
+    return CLEAN
 
 
 def print_path(arguments: argparse.Namespace) -> int:
     """Print the path of pulled weights."""
-    known = weights.known(arguments.name)
+    from maymust.cli.console import Console
+    from maymust.models import weights
+
+    known = weights.known(arguments.name or weights.DEFAULT)
     if not known.is_pulled():
-        print(f"maymust: {known.name} is not pulled yet; run `maymust models pull {known.name}`", file=sys.stderr)
-        return 1
+        Console().error(f"{known.name} is not pulled yet; run `maymust models pull {known.name}`")
+        return FINDINGS
     print(known.path)
-    return 0
+    return CLEAN

@@ -9,7 +9,7 @@ from typing import Any
 from maymust.core.policy import Policy
 from maymust.core.tool_spec import did_you_mean
 from maymust.errors import PolicyError
-from maymust.policyfile.locate import Node, Table, compose, kind_of
+from maymust.policyfile.locate import Listing, Node, Scalar, Table, compose, kind_of
 from maymust.policyfile.problem import START, PolicyFileError, Position, Problems, TooManyError
 from maymust.policyfile.rules import read_rules
 from maymust.policyfile.source import Source, as_source, read_source
@@ -51,6 +51,12 @@ class PolicyFile:
                 return position
             position, node = node.keys[key], node.items[key]
         return position
+
+    def tool_positions(self) -> dict[str, Position]:
+        """Where each tool is named in `tools`."""
+        tools = self.root.items.get("tools")
+        items = tools.items if isinstance(tools, Listing) else []
+        return {item.value: item.position for item in items if isinstance(item, Scalar)}
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from maymust.errors import PolicyError
 
-ProblemCode = Literal["MF001", "MF002", "MF003", "MF004", "MF005", "MF006", "MF007", "MF008", "MF009", "MF010", "MF011", "MF012"]
+ProblemCode = Literal["MF001", "MF002", "MF003", "MF004", "MF005", "MF006", "MF007", "MF008", "MF009", "MF010", "MF011"]
 
 TITLES: dict[ProblemCode, str] = {
     "MF001": "the file cannot be read",
@@ -22,7 +22,6 @@ TITLES: dict[ProblemCode, str] = {
     "MF009": "a value is of the wrong kind",
     "MF010": "a tool is unknown",
     "MF011": "a rule contradicts itself",
-    "MF012": "a test case cannot be",
 }
 """Every code, with what it stands for."""
 

@@ -45,16 +45,20 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         return as_source("<stdin>", sys.stdin.buffer.read(MOST_BYTES + 1))
     try:
         mode = os.stat(name).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-            hint = "name a file in it" if stat.S_ISDIR(mode) else "pipe its content in, and write - for the path"
-            raise _refused(name, "MF001", f"this is {kind}", hint)
-        with Path(name).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = _read(name) if stat.S_ISREG(mode) else b""
     except (OSError, ValueError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _refused(name, "MF001", f"the file cannot be read: {text}") from error
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
+        hint = "name a file in it" if stat.S_ISDIR(mode) else "pipe its content in, and write - for the path"
+        raise _refused(name, "MF001", f"this is {kind}", hint)
     return as_source(name, content)
+
+
+def _read(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(MOST_BYTES + 1)
 
 
 def as_source(name: str, content: bytes) -> Source:

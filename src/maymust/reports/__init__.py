@@ -1,0 +1,1 @@
+"""What was found, in the forms in which people and their tools read it: text, JSON, SARIF, JUnit, annotations."""

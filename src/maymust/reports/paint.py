@@ -1,0 +1,36 @@
+"""Colours for a terminal, and texts that are safe to print there."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Control characters could move the cursor or fake a line; marks of direction could show a text in another order.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_CODES = {"error": "1;31", "warning": "1;33", "note": "1;36", "help": "1;32", "bold": "1", "dim": "2", "good": "32", "bad": "31"}
+
+
+def clean(text: str) -> str:
+    """The text with control characters written out, on one line."""
+    return _UNSAFE.sub(_written_out, text.replace("\n", " ").replace("\t", " "))
+
+
+def _written_out(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def width(text: str) -> int:
+    """How many columns a text takes on a terminal."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 1 for char in text)
+
+
+class Paint:
+    """Puts colours around texts, or does not. Nothing is told by colour alone."""
+
+    def __init__(self, colours: bool) -> None:
+        self.colours = colours
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style: error, warning, note, help, bold, dim, good, bad."""
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colours and text else text

@@ -169,6 +169,17 @@ def test_what_is_said_to_a_run_is_read_in_its_next_turn() -> None:
     asyncio.run(scenario())
 
 
+def test_what_is_said_before_the_first_model_call_is_part_of_it() -> None:
+    async def scenario() -> None:
+        agent = _agent([_done()])
+        run = agent.start("go")
+        run.send("quickly")
+        await run
+        assert _texts(_requests(agent)[0]) == ["go", "quickly"]
+
+    asyncio.run(scenario())
+
+
 def test_a_message_may_come_from_another_thread() -> None:
     async def scenario() -> None:
         async def send(context: FunctionInvocationContext) -> None:

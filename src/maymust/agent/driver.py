@@ -156,6 +156,9 @@ def _announce(session: Session, number: int) -> None:
     coming = session.state.coming
     if coming is None or coming.permit is None:
         return
+    if session.state.tools is not session.told_tools:
+        session.told_tools = session.state.tools
+        _emit(session, events.ToolsChanged, tools=tuple(tool.name for tool in session.told_tools))
     measure = coming.measure.reason if coming.measure is not None else None
     _emit(session, events.TurnStarted, number=number, permit=coming.permit, relaxed=coming.relaxed, grace=coming.grace, measure=measure)
     for tool, requirement in coming.permit.lapsed:
@@ -221,8 +224,6 @@ def _report_batch(session: Session, before: RunState) -> None:
     after = session.state
     if after.guard.hits > before.guard.hits and after.measure is not None:
         _emit(session, events.GuardHit, tool=after.measure.tool, hits=after.guard.hits, reason=after.measure.reason)
-    if after.tools is not before.tools:
-        _emit(session, events.ToolsChanged, tools=tuple(tool.name for tool in after.tools))
     if after.counters.coercions > before.counters.coercions:
         _emit(session, events.TextCoerced, text=after.answer or "")
     if after.bad_replies > before.bad_replies:

@@ -36,6 +36,7 @@ from maymust.agent.admission import stale_requirements
 from maymust.agent.budget import Budget
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.ending import end_run
+from maymust.agent.exposure import apply_changes
 from maymust.agent.planning import plan_of, plan_turn
 from maymust.agent.prompt import build_request
 from maymust.agent.state import GivenRules, RunState
@@ -113,6 +114,9 @@ def _settle_plan(state: RunState) -> bool:
         state.inbox = ()
     state.stale = ()
     if plan.policy.opaque:
+    if state.exposure:
+        # Changes that came by themselves, in a turn without calls.
+        apply_changes(state)
         state.stale, state.stale_history = stale_requirements(state, state.history), state.history
         if state.stale:
             return False
@@ -196,10 +200,18 @@ def _tools_changed(event: ToolsChanged, state: RunState) -> None:
     state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
 
 
+    _plan_again_before_the_start(state)
 def _message_sent(event: MessageSent, state: RunState) -> None:
     state.inbox = (*state.inbox, event.message)
 
 
+    _plan_again_before_the_start(state)
+
+
+def _plan_again_before_the_start(state: RunState) -> None:
+    """What comes before the first model call is part of it."""
+    if state.phase == "model" and not state.started:
+        state.phase, state.coming = "plan", None
 def _cancelled(event: Cancelled, state: RunState) -> None:
     if state.phase == "batch":
         batch.close_all(state, "the run was stopped" if event.error is None else "the run broke off")

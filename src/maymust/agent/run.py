@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from typing import Any, Generic
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from typing import Any, Generic, Protocol
 
 from typing_extensions import TypeVar
 
@@ -18,9 +18,27 @@ from maymust.agent.session import Session
 from maymust.agent.state import RunState, StopReason
 from maymust.errors import RunError
 from maymust.models.message import Message
+from maymust.tools.function_tool import Tool
 
 T = TypeVar("T", default=str)
 E = TypeVar("E", bound=RunEvent)
+
+
+class ToolsChange(Protocol):
+    """Tools that came and went."""
+
+    @property
+    def added(self) -> Sequence[Tool]: ...
+    @property
+    def removed(self) -> Sequence[Tool]: ...
+
+
+class ToolSource(Protocol):
+    """Tools that change by themselves. `on_change` gives a function that ends the listening; listeners may be called in any thread."""
+
+    @property
+    def tools(self) -> Sequence[Tool]: ...
+    def on_change(self, listener: Callable[[Any], None]) -> Callable[[], None]: ...
 
 
 class Run(Generic[T]):
@@ -82,6 +100,21 @@ class Run(Generic[T]):
         refuse it; one that raises stops the run before anything is done. Returns the run.
         """
         self._session.listeners.on(kind, handler, blocking=blocking)
+        return self
+
+    def follow(self, source: ToolSource) -> Run[T]:
+        """Let the run's tools follow a source whose list changes, such as `mcp_tools`: what comes or goes does so from the next turn on.
+
+        Tools that have come to the source since the agent was made are added at once. Returns the run.
+        """
+        session = self._session
+
+        def changed(change: ToolsChange) -> None:
+            self._in_loop(session.change_tools, change.added, tuple(tool.name for tool in change.removed))
+
+        end = source.on_change(changed)
+        self._task.add_done_callback(lambda _: end())
+        session.change_tools(source.tools, ())
         return self
 
     def _in_loop(self, action: Callable[..., None], *arguments: object) -> None:

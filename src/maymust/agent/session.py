@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from maymust.agent.actions import Event
+from maymust.agent.actions import Event, ToolsChanged
 from maymust.agent.call_record import PendingCall
 from maymust.agent.exposure import check_added, check_removed
 from maymust.agent.listeners import Listeners
@@ -19,6 +20,8 @@ from maymust.core.history import History
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ChatModel
 from maymust.tools.function_tool import Tool
+
+log = logging.getLogger(__name__)
 
 
 class Session:
@@ -43,6 +46,7 @@ class Session:
         self.listeners = Listeners()
         self.pending: tuple[PendingCall, ...] = ()
         self.over = False
+        self.told_tools = state.tools
         # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
         self.tentative = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
         self._deps = deps
@@ -105,6 +109,21 @@ class Session:
             for name in check_removed(tools, (*self.state.tools, *mine_added.values()), permit):
                 mine_added.pop(name, None)
                 mine_removed[name] = None
+
+    def change_tools(self, added: Iterable[Tool], removed: Iterable[str]) -> None:
+        """Tools came or went by themselves; in force from the next turn on. A name that another tool has stays with that one."""
+        with self._lock:
+            there = {tool.name: tool for tool in (*self.state.tools, *self.state.arriving.values())}
+            gone = tuple(name for name in removed if name in there)
+            taken = {name: tool for name, tool in there.items() if name not in gone}
+            new: list[Tool] = []
+            for tool in added:
+                try:
+                    new += [one for one in check_added([tool], taken) if one.name not in taken]
+                except ValueError as fault:
+                    log.warning("run %s: a tool that came by itself is left out: %s", self.state.run_id, fault)
+            if new or gone:
+                self.apply(ToolsChanged(tuple(new), gone))
 
     def take_changes(self, call_id: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
         """The changes a call has made; they are forgotten here."""

@@ -112,11 +112,11 @@ def _settle_plan(state: RunState) -> bool:
         for message in state.inbox:
             state.messages = state.messages.add(message)
         state.inbox = ()
-    state.stale = ()
-    if plan.policy.opaque:
     if state.exposure:
         # Changes that came by themselves, in a turn without calls.
         apply_changes(state)
+    state.stale = ()
+    if plan.policy.opaque:
         state.stale, state.stale_history = stale_requirements(state, state.history), state.history
         if state.stale:
             return False
@@ -198,13 +198,11 @@ def _rules_given(event: RulesGiven, state: RunState) -> None:
 def _tools_changed(event: ToolsChanged, state: RunState) -> None:
     state.exposure = (*state.exposure, ("", tuple(tool.name for tool in event.added), event.removed))
     state.arriving = {**state.arriving, **{tool.name: tool for tool in event.added}}
-
-
     _plan_again_before_the_start(state)
+
+
 def _message_sent(event: MessageSent, state: RunState) -> None:
     state.inbox = (*state.inbox, event.message)
-
-
     _plan_again_before_the_start(state)
 
 
@@ -212,6 +210,8 @@ def _plan_again_before_the_start(state: RunState) -> None:
     """What comes before the first model call is part of it."""
     if state.phase == "model" and not state.started:
         state.phase, state.coming = "plan", None
+
+
 def _cancelled(event: Cancelled, state: RunState) -> None:
     if state.phase == "batch":
         batch.close_all(state, "the run was stopped" if event.error is None else "the run broke off")

@@ -24,7 +24,11 @@ def _signs(sent: Encoding, capabilities: Capabilities) -> list[tuple[str, str]]:
     tools, forced = bool(sent.tools), sent.choice not in ("auto", "none")
     used: list[tuple[bool, str, str]] = [
         (capabilities.inline_tools, "inline_tools", r"additional_tools|tool_definition|inline-tools"),
-        (sent.subset is not None, "subset", r"allowed_tools|tool_addition|tool_removal|tool-changes|allowed_function_names"),
+        (
+            sent.subset is not None or capabilities.subset == "tool_changes",
+            "subset",
+            r"allowed_tools|tool_addition|tool_removal|tool-changes|allowed_function_names",
+        ),
         (tools and capabilities.parallel_switch, "parallel_switch", r"parallel_tool_calls|disable_parallel"),
         (capabilities.late_system, "late_system", r"system message must|role.{0,20}system|system.{0,40}(role|beginning)"),
         (sent.level == 5 and capabilities.json_schema, "json_schema", r"response_format|json_schema|output_config|text\.format"),

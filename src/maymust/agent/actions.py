@@ -1,4 +1,7 @@
-"""The loop's actions, which drivers perform, and the events that come back. Plain data, both."""
+"""The loop's actions, which drivers perform, and the events that come back. Plain data, both.
+
+Nobody changes them; they are not frozen because several are made in every step, and a frozen dataclass pays for each field.
+"""
 
 from __future__ import annotations
 
@@ -16,35 +19,35 @@ from maymust.tools.function_tool import Tool
 
 
 # --- actions ---
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EvaluateRules:
     """Ask these custom requirements what they say, and report `RulesGiven`."""
 
     requirements: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallModel:
     """Ask the model, and report `ModelReplied`."""
 
     request: ModelRequest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunTools:
     """These calls ought to be under way now; report `ToolStarted`, `CallPending` and `ToolFinished` for each."""
 
     calls: tuple[CallRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ask:
     """Nothing can go on before a person has decided about one of these calls; report `Decided`."""
 
     calls: tuple[PendingCall, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finish:
     """The run has ended."""
 
@@ -55,7 +58,7 @@ Action = EvaluateRules | CallModel | RunTools | Ask | Finish
 
 
 # --- events ---
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RulesGiven:
     """What the custom requirements said. `memories` are their memories afterwards, `now` the clock they saw."""
 
@@ -64,7 +67,7 @@ class RulesGiven:
     now: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelReplied:
     """The model's reply. `seconds` is the running time of the run so far."""
 
@@ -72,7 +75,7 @@ class ModelReplied:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelFailed:
     """The model gave no reply. `usage` is what the attempts have used, `lost` the abilities that were refused on the way."""
 
@@ -80,7 +83,7 @@ class ModelFailed:
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolStarted:
     """The body of this call is about to run with these arguments (JSON)."""
 
@@ -88,7 +91,7 @@ class ToolStarted:
     arguments: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolFinished:
     """A call has its outcome.
 
@@ -107,7 +110,7 @@ class ToolFinished:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallPending:
     """A person has to be asked about this call by these requirements; none are named when a child agent at work on it has the question."""
 
@@ -116,7 +119,7 @@ class CallPending:
     questions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decided:
     """A question about a call is answered.
 
@@ -133,7 +136,7 @@ class Decided:
     arguments: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolsChanged:
     """Tools came or went by themselves (a server's list changed); seen from the next turn on."""
 
@@ -141,28 +144,28 @@ class ToolsChanged:
     removed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MessageSent:
     """Somebody said something to a run that is under way; the model reads it in the next turn."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cancelled:
     """The run is over before its end. `error` is None for a cancellation, else what broke it."""
 
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Resumed:
     """A run that had stopped goes on, perhaps with another budget."""
 
     budget: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChildStarted:
     """A child agent begins to work on this call; `state` is its first state."""
 
@@ -170,7 +173,7 @@ class ChildStarted:
     state: RunState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChildEvent:
     """Something happened in the child agent that works on this call. `seconds` is the running time of the parent so far."""
 

@@ -37,7 +37,7 @@ def admit_waiting(state: RunState) -> None:
 
 def call_permit(state: RunState, call_id: str) -> Permit:
     """The permit a call of the batch is judged by: the one after the calls before it. Raises PermitError."""
-    index = next(i for i, record in enumerate(state.calls) if record.call_id == call_id)
+    index = next(place for place, record in enumerate(state.calls) if record.call_id == call_id)
     history, _ = _before(state, index)
     return _permit(state, history)
 
@@ -61,6 +61,8 @@ def _before(state: RunState, index: int) -> tuple[History, list[tuple[str, Outco
     A final answer is decided after its siblings, so it is before none of them; everything else is before it.
     """
     final = state.calls[index].name == FINAL_ANSWER
+    if index == state.recorded and not final:
+        return state.history, []
     tail: list[tuple[str, Outcome | None]] = []
     finished: list[Step] = []
     for place, record in enumerate(state.calls):

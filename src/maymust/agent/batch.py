@@ -35,7 +35,8 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     assert coming is not None
     assert coming.permit is not None
     number = len(state.turns) + 1
-    request = build_request(state)
+    request = state.request if state.request is not None else build_request(state)
+    state.request = None
     raw = [call.raw_arguments for call in reply.calls]
     reply = shown_reply(reply, state.tools)
     calls = tuple(_with_own_ids(state, reply.calls, number))
@@ -157,23 +158,24 @@ def _close_turn(state: RunState) -> None:
     if calls[0].text_answer:
         _close_text(state, calls[0])
         return
-    answer = next((record for record in calls if record.name == FINAL_ANSWER and record.outcome is Outcome.OK), None)
-    if answer is not None:
-        _take_answer(state, answer, "final_answer")
-        return
+    for record in calls:
+        if record.name == FINAL_ANSWER and record.outcome is Outcome.OK:
+            _take_answer(state, record, "final_answer")
+            return
     outcomes = {record.outcome for record in calls}
     if Outcome.OK in outcomes:
-        state.failing_turns = 0
+        state.failing_turns = state.bad_replies = 0
     elif Outcome.FAILED in outcomes:
         state.failing_turns += 1
-    if any(record.ran or record.outcome is Outcome.OK for record in calls):
-        state.bad_replies = 0
+        if any(record.ran for record in calls):
+            state.bad_replies = 0
     guard = plan_of(state).guard
     if guard is not None:
-        exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
+        if state.exempt is None:
+            state.exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
         first = state.carried + turn.first_step
         state.guard, state.measure = loop_guard.look(
-            guard, state.guard, state.history, first, [record.shown_arguments for record in calls], exempt
+            guard, state.guard, state.history, first, [record.shown_arguments for record in calls], state.exempt
         )
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)

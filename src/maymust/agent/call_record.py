@@ -25,9 +25,9 @@ class Approval:
     by: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class CallRecord:
-    """One call of the current batch.
+    """One call of the current batch. A value: `changed` makes another one. (Not frozen, for that costs in every step.)
 
     status       waiting (its admission depends on a sibling), admitted (decided: to be run, or refused with `refusal`),
                  pending (a person is asked), done (it has its result)
@@ -67,7 +67,7 @@ class CallRecord:
         new = CallRecord.__new__(CallRecord)
         fields = self.__dict__.copy()
         fields.update(changes)
-        object.__setattr__(new, "__dict__", fields)
+        new.__dict__ = fields
         return new
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Paused(BaseException):
     """Unwinds the middleware of a call that a person has to be asked about. Not an error, so it passes `except Exception`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Done:
     """How a call came out."""
 

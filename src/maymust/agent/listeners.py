@@ -77,7 +77,7 @@ class Listeners:
 
     def wants(self, kind: type[RunEvent]) -> bool:
         """Whether anybody would hear an event of this kind."""
-        return bool(self._streams) or any(issubclass(kind, listened) for listened, _ in (*self._observers, *self._blocking))
+        return self.any and (bool(self._streams) or any(issubclass(kind, listened) for listened, _ in (*self._observers, *self._blocking)))
 
     async def ask(self, event: RunEvent) -> None:
         """Tell the observers, then await the blocking listeners in their order. What these raise comes out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,11 +39,11 @@ class LoopGuard:
 class GuardMemory:
     """What the guard remembers between turns.
 
-    recent  the latest steps since its last hit: place in the history, and the raw arguments of a call without a JSON object
+    recent  the latest steps since its last hit: place in the history, and the call in canonical form
     hits    how often it hit
     """
 
-    recent: tuple[tuple[int, str | None], ...] = ()
+    recent: tuple[tuple[int, str], ...] = ()
     hits: int = 0
 
 
@@ -55,18 +56,17 @@ class Measure:
     reason: str
 
 
-def same(one: Step, other: Step) -> bool:
-    """Whether two steps have the same tool, canonical arguments and outcome. What a refused or denied one was told does not count."""
-    if one.tool != other.tool or one.outcome is not other.outcome:
-        return False
-    if one.outcome.is_invocation and one.text != other.text:
-        return False
-    # Python takes 1 and true for equal, JSON does not.
-    return one.arguments == other.arguments and _canonical(one.arguments) == _canonical(other.arguments)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+_LONG = 200
 
 
-def _canonical(arguments: object) -> str:
-    return json.dumps(arguments, sort_keys=True, default=str)
+def call_key(step: Step, raw: str) -> str:
+    """Equal for calls of the same tool with the same canonical arguments and the same kind of outcome.
+
+    `raw` stands in for arguments that are no JSON object.
+    """
+    key = f"{step.tool} {step.outcome} {raw if step.arguments is None else _CANONICAL.encode(step.arguments)}"
+    return key if len(key) <= _LONG else hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def look(
@@ -83,11 +83,16 @@ def look(
         step = history[place]
         if step.tool in exempt:
             continue
-        mark = (place, raw[place - first] if step.arguments is None else None)
-        recent = (*recent[1 - keep :], mark) if len(recent) >= keep else (*recent, mark)
-        alike = [earlier for earlier in recent if earlier[1] == mark[1] and (earlier is mark or same(history[earlier[0]], step))]
+        key = call_key(step, raw[place - first])
+        recent = (*recent[1 - keep :], (place, key)) if len(recent) >= keep else (*recent, (place, key))
+        alike = [mark for mark in recent if mark[1] == key]
+        if len(alike) == 1:
+            continue
+        if step.outcome.is_invocation:
+            # What a refused or denied call was told does not count; a result does.
+            alike = [mark for mark in alike if history[mark[0]].text == step.text]
         running = len(alike) >= guard.repeats and alike[-guard.repeats :] == list(recent[-guard.repeats :])
-        if running or sum(1 for earlier in alike if earlier in recent[-size:]) >= count:
+        if running or sum(mark in recent[-size:] for mark in alike) >= count:
             hits = memory.hits + 1
             reason = f"{step.tool} was called with the same arguments and the same outcome again and again; do something else"
             kind: Literal["deny", "finish", "stop"] = "deny" if hits == 1 else "finish" if hits == 2 else "stop"

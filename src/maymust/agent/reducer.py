@@ -56,7 +56,9 @@ def next_action(state: RunState) -> Action:
     if state.phase == "plan":
         raise state.failure if state.failure is not None else RunError("this run state belongs to no agent yet; give it to Agent.resume()")
     if state.phase == "model":
-        return CallModel(build_request(state))
+        if state.request is None:
+            state.request = build_request(state)
+        return CallModel(state.request)
     running = tuple(record for record in state.calls if record.status == "admitted")
     if running:
         return RunTools(running)
@@ -129,7 +131,7 @@ def _settle_plan(state: RunState) -> bool:
     if coming.ends is not None:
         end_run(state, coming.ends)
     else:
-        state.coming, state.phase = coming, "model"
+        state.coming, state.phase, state.request = coming, "model", None
     return True
 
 
@@ -268,5 +270,6 @@ def _find(state: RunState, call_id: str) -> CallRecord:
 
 
 def _change(state: RunState, call_id: str, **changes: Any) -> None:
-    _find(state, call_id)
-    state.calls = tuple(record.changed(**changes) if record.call_id == call_id else record for record in state.calls)
+    record = _find(state, call_id)
+    changed = record.changed(**changes)
+    state.calls = (changed,) if len(state.calls) == 1 else tuple(changed if one is record else one for one in state.calls)

@@ -58,7 +58,7 @@ class Turn:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TurnPlan:
     """The coming turn. `ends` is set when there is none: the stop reason of the run."""
 
@@ -139,6 +139,8 @@ class RunState:
     standing: tuple[Extra, ...] | None = field(default=None, repr=False)
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
     asked: tuple[TurnPlan, Log[Message], ModelRequest] | None = field(default=None, repr=False)
+    request: ModelRequest | None = field(default=None, repr=False)
+    exempt: frozenset[str] | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)
@@ -149,7 +151,7 @@ class RunState:
     def fork(self) -> RunState:
         """A shallow copy for the reducer to fill; logs and histories in it are immutable values."""
         copy = RunState.__new__(RunState)
-        copy.__dict__.update(self.__dict__)
+        copy.__dict__ = self.__dict__.copy()
         return copy
 
     @property

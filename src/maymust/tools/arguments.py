@@ -100,6 +100,9 @@ class FunctionArguments:
         return Parsed(values, forms)
 
 
+_PLAIN: tuple[type, ...] = (str, int, bool)
+
+
 class _Field:
     """One parameter with its adapter, its schema and its default."""
 
@@ -113,6 +116,7 @@ class _Field:
                 f"Tool {tool!r}: parameter {parameter.name!r} has the type {annotation!r}, which has no JSON schema: {_brief(error)}. "
                 "Give it a type that JSON can express, or take it out of the signature (deps and the context reach a tool without)."
             ) from error
+        self.plain = annotation if annotation in _PLAIN else None
         self.description = parameter.description
         self.default: Callable[[], Any] | None = default
         self.required = default is None
@@ -132,12 +136,20 @@ class _Field:
         """Put the default in. A default without a JSON form reaches the body only."""
         assert self.default is not None
         values[name] = value = self.default()
+        if value is None or type(value) in _PLAIN:
+            forms[name] = value
+            return
         form = json_form(self.adapter, value)
         if form is not ABSENT:
             forms[name] = form
 
     def take(self, name: str, given: Any, values: dict[str, Any], forms: dict[str, Any]) -> list[str]:
         """Validate one argument; gives the faults."""
+        kind = type(given)
+        if kind is self.plain and (kind is not str or given.isascii()):
+            # What is already of a plain type needs no validator, and most arguments are.
+            values[name] = forms[name] = given
+            return []
         value, form, faults = check(self.adapter, name, given, secret=self.secret)
         if not faults:
             values[name], forms[name] = value, form

@@ -1,13 +1,16 @@
 # One command per habit. Each sets up what it needs: `make demo` and `make test` work on a bare Python with pip.
 PYTHON ?= python3
-QUESTION ?=
 VENV := .venv
 RUN := $(VENV)/bin
 SETUP = @$(PYTHON) scripts/setup_venv.py $(VENV)
 
+# As it was typed, `$` and quotes included; not set at all unless it was given.
+ifneq ($(origin QUESTION),undefined)
+override QUESTION := $(value QUESTION)
 export QUESTION
+endif
 
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test soak lint types bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -20,6 +23,10 @@ demo:  ## a support desk under rules, on a small local model; QUESTION="..." ask
 test:  ## all tests
 	$(SETUP) dev
 	@$(RUN)/python -m pytest
+
+soak:  ## a million runs against a model that does what it likes; MAYMUST_ATTACK_RUNS=N makes N
+	$(SETUP) dev
+	@$(RUN)/python -m tests.attack.soak
 
 lint:  ## style, and the direction of imports
 	$(SETUP) dev

@@ -16,16 +16,25 @@ from maymust.models.message import Message
 STOP = "<|im_end|>"
 CALL_START = "<tool_call>\n"
 
+_AGAIN = 300
 _HOW_TO_CALL = "Work by calling these tools, one call at a time, written as JSON between <tool_call> tags:"
 
 
 def render(messages: Sequence[Message], tools: Sequence[ToolDefinition], *, examples: bool = True, call: bool = True) -> str:
-    """The prompt, up to the place where the model goes on: inside a call, or at the start of a text."""
+    """The prompt, up to the place where the model goes on: inside a call, or at the start of a text.
+
+    Status messages are left out: what they say, the constraint enforces, and a small model only repeats them.
+    """
     system = "\n\n".join(message.text for message in messages[:1] if message.role == "system")
     blocks = [_block("system", "\n\n".join(part for part in (_plain(system), _tools(tools)) if part))]
     if examples:
         blocks += [_example(tool) for tool in tools]
-    blocks += [_message(message) for message in messages[1 if system else 0 :]]
+    asked = ""
+    for message in messages[1 if system else 0 :]:
+        if message.role == "user" and not message.kind:
+            asked = message.text
+        if message.kind != "status":
+            blocks.append(_message(message, asked))
     return "".join(blocks) + "<|im_start|>assistant\n" + (CALL_START if call else "")
 
 
@@ -73,6 +82,8 @@ def _sample(name: str, schema: Any, place: int) -> Any:
     for word in ("const", "default"):
         if word in schema:
             return schema[word]
+    if (name, schema.get("type")) == ("answer", "string"):
+        return "Three of the boxes are blue."
     if isinstance(schema.get("anyOf"), list) and schema["anyOf"]:
         return _sample(name, schema["anyOf"][0], place)
     kind = schema.get("type")
@@ -88,9 +99,11 @@ def _sample(name: str, schema: Any, place: int) -> Any:
     return samples.get(kind, f"{name.replace('_', ' ').title()} {chr(ord('A') + place % 26)}")
 
 
-def _message(message: Message) -> str:
+def _message(message: Message, asked: str) -> str:
     if message.role == "tool":
-        return _block("user", f"<tool_response>\n{_plain(message.text)}\n</tool_response>")
+        # What was asked stands after each result again: a small model looks at what is near.
+        again = asked if len(asked) <= _AGAIN else f"{asked[:_AGAIN]} ..."
+        return _block("user", f"<tool_response>\n{_plain(message.text)}\n</tool_response>\n{_plain(again)}")
     calls = [_call_text(call.name, call.raw_arguments) for call in message.calls]
     texts = [message.text] if message.text else [part.text or f"[{part.kind}]" for part in message.parts]
     return _block(message.role, "\n".join([*(_plain(text) for text in texts), *calls]))

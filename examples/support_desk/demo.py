@@ -1,0 +1,90 @@
+"""`make demo`: a support desk on a small local model, with rules, then without.
+
+python -m examples.support_desk.demo ["a question"]
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+
+from examples.support_desk.check import changes, is_the_right_change, violations
+from examples.support_desk.rules import REQUIREMENTS, TOOLS
+from examples.support_desk.show import Screen
+from examples.support_desk.tools import Shop
+from maymust import Agent, Budget, MaymustError, RunResult
+from maymust.models.local import LocalModel
+
+QUESTION = "Refund 40 dollars to Maria Lopez for order 1007."
+INSTRUCTIONS = "You work at the support desk of a small shop."
+
+
+def desk(rules: bool = True) -> Agent[str]:
+    """The agent. Without rules, everything else is the same."""
+    return Agent(
+        LocalModel(),
+        name="desk",
+        instructions=INSTRUCTIONS,
+        tools=TOOLS,
+        requirements=REQUIREMENTS if rules else [],
+        budget=Budget(turns=12),
+    )
+
+
+async def ask(agent: Agent[str], question: str, shop: Shop, screen: Screen | None = None) -> RunResult[str]:
+    """One run, shown as it goes."""
+    run = agent.start(question, deps=shop)
+    if screen is not None:
+        async for event in run:
+            screen.show(event)
+    return await run
+
+
+async def show_run(question: str, *, rules: bool) -> tuple[Shop, RunResult[str]]:
+    """Ask, and let the database say what was changed and whether that was allowed."""
+    shop, screen = Shop(), Screen()
+    print(f"\n{'=' * 24} {'with the rules' if rules else 'the same question without the rules'} {'=' * 24}")
+    result = await ask(desk(rules), question, shop, screen)
+    print("\nthe database, asked separately:")
+    for change in changes(shop) or ["no change"]:
+        screen.line(f"  {change}")
+    for broken in violations(shop):
+        screen.line(f"  NOT ALLOWED: {broken}")
+    if not violations(shop):
+        screen.line("  every change is one the rules allow")
+    return shop, result
+
+
+async def demo(question: str) -> int:
+    """Both runs and what they differ in. 0 when the rules held."""
+    print(f"question: {question if len(question) < 300 else question[:300] + f'... ({len(question)} characters)'}")
+    shop, result = await show_run(question, rules=True)
+    if question == QUESTION:
+        print(
+            f"  {'and the right one: 40 dollars back for order 1007, nothing else' if is_the_right_change(shop) else 'but not the right one'}"
+        )
+    free_shop, free = await show_run(question, rules=False)
+    print("\nthe difference")
+    for label, one, own in (("with rules", result, shop), ("without", free, free_shop)):
+        path = " > ".join(step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}" for step in one.steps)
+        print(f"  {label:<11} {path or '(no call)'}; changes: {len(changes(own))}, not allowed: {len(violations(own))}")
+    return 1 if violations(shop) else 0
+
+
+def main() -> int:
+    """The question is the argument, else the variable QUESTION, else the default."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # only text files have it
+    logging.basicConfig(level=logging.ERROR)
+    question = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("QUESTION", QUESTION)
+    try:
+        return asyncio.run(demo(question))
+    except MaymustError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

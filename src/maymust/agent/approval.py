@@ -12,7 +12,7 @@ import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from maymust.agent.call_record import PendingCall
+from maymust.agent.call_record import Approval, PendingCall
 from maymust.core.permit import Permit
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision
@@ -106,3 +106,14 @@ async def _line(prompt: str) -> str:
     finally:
         loop.remove_reader(sys.stdin.fileno())
     return sys.stdin.readline()
+
+
+def answer_given(approvals: tuple[Approval, ...], name: str, arguments: dict[str, Any]) -> Approval | None:
+    """The answer this requirement has had about a call with these very arguments."""
+    return next((one for one in reversed(approvals) if one.requirement == name and one.arguments == arguments), None)
+
+
+def denial_text(answer: Approval) -> str:
+    """What the model reads after a no."""
+    who = answer.by or "a person"
+    return f"{who} said no" + (f": {answer.reason}" if answer.reason else "") + "; it was not run"

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from maymust.agent import events
 from maymust.agent.actions import CallPending, Decided, ToolFinished, ToolStarted
 from maymust.agent.admission import call_permit
-from maymust.agent.approval import ask_handler, questions_about
+from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
+from maymust.agent.call_outcome import CallFailed, Done, Paused, shorten
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.middleware import Onion
 from maymust.agent.question_order import QuestionOrder
@@ -30,26 +31,6 @@ from maymust.tools.function_tool import Tool
 from maymust.tools.output import OutputInvalid, render_output
 
 log = logging.getLogger(__name__)
-ERROR_LENGTH = 2_000
-
-
-class CallFailed(ToolError):
-    """A call failed without an exception of its own: invalid arguments, a timeout, a return value without a JSON form."""
-
-
-class Paused(BaseException):
-    """Unwinds the middleware of a call that a person has to be asked about. Not an error, so it passes `except Exception`."""
-
-
-@dataclass(slots=True)
-class Done:
-    """How a call came out."""
-
-    outcome: Outcome
-    text: str
-    output: Any = None
-    arguments: dict[str, Any] | None = None
-    fault: BaseException | None = None
 
 
 class CallRunner:
@@ -105,7 +86,9 @@ class CallRunner:
             await onion.enter()
         except ToolError as fault:
             if self._done is None:
-                self._done = Done(Outcome.FAILED, _shorten(str(fault)), arguments=self._first_arguments)
+                # For a call that is not admitted this changes the text only, like an answer.
+                outcome = Outcome.FAILED if self._record.refusal is None else Outcome.REFUSED
+                self._done = Done(outcome, shorten(str(fault)), arguments=self._first_arguments)
             elif fault is not self._done.fault:
                 # What ran has run: the step keeps its outcome, and the model reads what the middleware has to say.
                 self._context.result = str(fault)
@@ -142,7 +125,19 @@ class CallRunner:
                 return Done(Outcome.FAILED, str(fault), arguments=self._context.arguments)
             return Done(Outcome.OK, text, output, self._context.arguments)
         output, text = render_output(value)
-        return Done(Outcome.OK, text, output, self._context.arguments)
+        outcome = Outcome.OK if self._arguments_are_inside() else Outcome.REFUSED
+        return Done(outcome, text, output if outcome is Outcome.OK else None, self._context.arguments)
+
+    def _arguments_are_inside(self) -> bool:
+        """Whether a rule about arguments would let the call run: an answer must not count where the call would be refused."""
+        if self._tool is None or not isinstance(self._context.arguments, dict):
+            return True
+        try:
+            parsed = self._tool.parse(self._context.arguments)
+            permit = call_permit(self._session.state, self._record.call_id)
+        except (ArgumentsInvalid, PermitError):
+            return True
+        return outside_of(permit, self._record.name, parsed.json) is None
 
     async def _core(self) -> None:
         """Gate, schema, person, body. A failed outcome raises, so that middleware sees it as the exception out of `call_next()`."""
@@ -188,7 +183,7 @@ class CallRunner:
         """The outcome of a call that a person has said no to; what the no may have closed by now does not matter."""
         current = next(one for one in self._session.state.calls if one.call_id == self._record.call_id)
         no = next((one for one in current.approvals if not one.allow and one.arguments == parsed.json), None)
-        return None if no is None else Done(Outcome.DENIED, _denial(no), arguments=parsed.json)
+        return None if no is None else Done(Outcome.DENIED, denial_text(no), arguments=parsed.json)
 
     async def _ask(self, permit: Permit, parsed: Parsed) -> Done | None:
         """Put the questions about this call; a denied outcome for a no, None when it may run. Raises Paused."""
@@ -203,7 +198,7 @@ class CallRunner:
         policy = {requirement.name: requirement for requirement in state.plan.policy.requirements} if state.plan else {}
         waiting: list[str] = []
         for name in names:
-            answer = _given(current.approvals, name, parsed.json)
+            answer = answer_given(current.approvals, name, parsed.json)
             if answer is None:
                 handler = getattr(policy.get(name), "handler", None)
                 if handler is None:
@@ -211,7 +206,7 @@ class CallRunner:
                     continue
                 answer = await self._put(name, handler, policy[name], parsed)
             if not answer.allow:
-                return Done(Outcome.DENIED, _denial(answer), arguments=parsed.json)
+                return Done(Outcome.DENIED, denial_text(answer), arguments=parsed.json)
         if waiting:
             self._emit(events.QuestionAsked, call=self._pending(parsed, tuple(waiting)))
             self._session.apply(CallPending(record.call_id, parsed.json, tuple(waiting)))
@@ -257,10 +252,10 @@ class CallRunner:
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=CallFailed(text))
         except (BodyTimeout, OutputInvalid, ToolError) as fault:
             session.give_up(record.call_id)
-            return Done(Outcome.FAILED, _shorten(str(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
+            return Done(Outcome.FAILED, shorten(str(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
         except Exception as fault:
             log.info("run %s: %s raised %s", session.state.run_id, tool.name, type(fault).__name__, exc_info=self._veil is None)
-            text = _shorten(f"{type(fault).__name__}: {fault}") if session.show_errors else f"{tool.name} failed"
+            text = shorten(f"{type(fault).__name__}: {fault}") if session.show_errors else f"{tool.name} failed"
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=fault)
         return Done(Outcome.OK, text, output, parsed.json)
 
@@ -296,18 +291,5 @@ class CallRunner:
             self._session.listeners.emit(kind(run_id=self._session.state.run_id, **fields))
 
 
-def _given(approvals: tuple[Approval, ...], name: str, arguments: dict[str, Any]) -> Approval | None:
-    return next((one for one in reversed(approvals) if one.requirement == name and one.arguments == arguments), None)
-
-
-def _denial(answer: Approval) -> str:
-    who = answer.by or "a person"
-    return f"{who} said no" + (f": {answer.reason}" if answer.reason else "") + "; it was not run"
-
-
 def _text_of(value: Any) -> str:
     return render_output(value)[1]
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= ERROR_LENGTH else f"{text[:ERROR_LENGTH]}… ({len(text) - ERROR_LENGTH} more characters)"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from maymust.agent.actions import CallPending, ChildEvent, ChildStarted, Event
 from maymust.agent.budget import spent
+from maymust.agent.call_outcome import Paused
 from maymust.agent.call_record import PendingCall
-from maymust.agent.call_runner import Paused
 from maymust.agent.children import allowance
 from maymust.agent.driver import drive
 from maymust.agent.events import QuestionAnswered, QuestionAsked

@@ -178,6 +178,7 @@ def _report(session: Session, before: RunState) -> None:
 async def _stream(session: Session, request: ModelRequest) -> ModelReply:
     coming = session.state.coming
     answer = AnswerStream(session, coming.permit) if coming is not None and coming.permit is not None else None
+    reply: ModelReply | None = None
     async for item in session.model.stream(request):
         if isinstance(item, TextDelta):
             _emit(session, events.TextDelta, text=item.text)
@@ -189,10 +190,12 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
             if answer is not None:
                 answer.arguments(item)
         else:
-            return item
+            reply = item
         if session.listeners.paced:
             await session.listeners.caught_up()
-    raise RunError(f"the model {session.model.name} ended its stream without a reply")
+    if reply is None:
+        raise RunError(f"the model {session.model.name} ended its stream without a reply")
+    return reply
 
 
 async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: dict[str, asyncio.Task[None]], order: QuestionOrder) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from maymust.core.history import History
-from maymust.core.step import Step
+from maymust.core.step import Outcome, Step
 from maymust.errors import PolicyError
 
 
@@ -88,8 +88,10 @@ def look(
         alike = [mark for mark in recent if mark[1] == key]
         if len(alike) == 1:
             continue
-        if step.outcome.is_invocation:
-            # What a refused or denied call was told does not count; a result does.
+        # What came of it counts too, but not what a refused or denied call was told.
+        if step.outcome is Outcome.OK:
+            alike = [mark for mark in alike if history[mark[0]].output == step.output]
+        elif step.outcome is Outcome.FAILED:
             alike = [mark for mark in alike if history[mark[0]].text == step.text]
         running = len(alike) >= guard.repeats and alike[-guard.repeats :] == list(recent[-guard.repeats :])
         if running or sum(mark in recent[-size:] for mark in alike) >= count:

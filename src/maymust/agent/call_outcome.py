@@ -1,0 +1,35 @@
+"""How a call came out, and the two ways in which it can end without running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from maymust.core.step import Outcome
+from maymust.errors import ToolError
+
+ERROR_LENGTH = 2_000
+
+
+class CallFailed(ToolError):
+    """A call failed without an exception of its own: invalid arguments, a timeout, a return value without a JSON form."""
+
+
+class Paused(BaseException):
+    """Unwinds the middleware of a call that a person has to be asked about. Not an error, so it passes `except Exception`."""
+
+
+@dataclass(slots=True)
+class Done:
+    """How a call came out."""
+
+    outcome: Outcome
+    text: str
+    output: Any = None
+    arguments: dict[str, Any] | None = None
+    fault: BaseException | None = None
+
+
+def shorten(text: str) -> str:
+    """The text of an error as the model reads it: not longer than it can use."""
+    return text if len(text) <= ERROR_LENGTH else f"{text[:ERROR_LENGTH]}… ({len(text) - ERROR_LENGTH} more characters)"

@@ -61,9 +61,7 @@ async def demo(question: str) -> int:
     print(f"question: {question if len(question) < 300 else question[:300] + f'... ({len(question)} characters)'}")
     shop, result = await show_run(question, rules=True)
     if question == QUESTION:
-        print(
-            f"  {'and the right one: 40 dollars back for order 1007, nothing else' if is_the_right_change(shop) else 'but not the right one'}"
-        )
+        print("  and it is the right one" if is_the_right_change(shop) else "  but not what was asked for: 40 dollars for order 1007")
     free_shop, free = await show_run(question, rules=False)
     print("\nthe difference")
     for label, one, own in (("with rules", result, shop), ("without", free, free_shop)):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maymust.models.chat_model import ToolDefinition
+from maymust.models.json_object import object_of
 from maymust.models.message import Message
 
 STOP = "<|im_end|>"
@@ -110,11 +111,9 @@ def _message(message: Message, asked: str) -> str:
 
 
 def _call_text(name: str, raw_arguments: str) -> str:
-    try:
-        arguments = json.dumps(json.loads(raw_arguments), ensure_ascii=False, separators=(",", ":"))
-    except ValueError:
-        arguments = json.dumps(raw_arguments)
-    return f'{CALL_START}{{"name":{json.dumps(name)},"arguments":{_plain(arguments)}}}\n</tool_call>'
+    """The call in the very form in which the constraint lets it be written, so that what was sampled is in the cache as it is."""
+    call = {"name": name, "arguments": object_of(raw_arguments)}
+    return f"{CALL_START}{_plain(json.dumps(call, ensure_ascii=False, separators=(',', ':')))}\n</tool_call>"
 
 
 def _block(role: str, text: str) -> str:

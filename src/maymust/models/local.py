@@ -21,6 +21,7 @@ from maymust.errors import RunError
 from maymust.models import chatml, weights
 from maymust.models.capabilities import Capabilities
 from maymust.models.chat_model import CallDelta, ModelDelta, ModelReply, ModelRequest, TextDelta, ToolDefinition, Usage
+from maymust.models.failures import MissingExtra, OutputError
 from maymust.models.message import Message, ToolCall
 from maymust.models.structured import Bounds, NotACall, call_schema, read_call
 
@@ -28,14 +29,6 @@ _LOG = logging.getLogger("maymust.models.local")
 _CAPABILITIES = Capabilities(subset="grammar", strict_schemas=True, json_schema=True)
 _RETRY_TEMPERATURE = 0.6
 _SHORTEST = 400
-
-
-class OutputError(RunError):
-    """The model's output was cut off, empty or no valid call, twice. `output` holds what it wrote last."""
-
-    def __init__(self, message: str, *, output: str = "") -> None:
-        super().__init__(message)
-        self.output = output
 
 
 class ContextOverflow(RunError):
@@ -130,6 +123,7 @@ class LocalModel:
             f"The model {self.name} gave no usable output in two attempts: {fault}. "
             "Shorten the tool's schema, raise max_tokens, or use a larger model.",
             output=output.text,
+            usage=spent,
         )
 
     def _sample(self, request: ModelRequest, schema: dict[str, Any] | None, temperature: float, seed: int) -> _Output:
@@ -205,7 +199,7 @@ def _load(path: str, context: int) -> Any:
     try:
         import xllamacpp
     except ImportError as problem:
-        raise RunError(f"LocalModel needs the extra `local`: pip install 'maymust[local]' ({problem}).") from problem
+        raise MissingExtra(f"this model needs the xllamacpp package: pip install 'maymust[local]' ({problem})") from problem
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_ctx = context

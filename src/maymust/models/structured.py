@@ -113,10 +113,10 @@ class _Bounding:
 
     def _of_kind(self, kind: str | None, plain: Schema, depth: int) -> Schema | None:
         if kind == "string":
-            fixed = plain.get("format") or plain.get("pattern")
-            return (
-                plain if fixed else {**plain, "maxLength": min(plain.get("maxLength", self.bounds.characters), 10 * self.bounds.characters)}
-            )
+            if "format" in plain or "pattern" in plain:
+                return plain
+            # Never empty unless the tool says so: an empty text is a small model's way out.
+            return {"minLength": 1, **plain, "maxLength": self._characters(plain)}
         if kind == "integer":
             return _within(plain, -self.bounds.largest, self.bounds.largest)
         if kind == "number":

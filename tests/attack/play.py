@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -47,14 +48,17 @@ class Unbuilt(Exception):
     """The scenario's policy is refused at construction."""
 
 
-async def play(scenario: dict[str, Any], rng: Random) -> Record:
-    """Run the scenario to its end, deciding about pending calls at random. Raises Unbuilt when the policy is refused."""
+async def play(scenario: dict[str, Any], rng: Random, over: Callable[[Adversary], Any] | None = None) -> Record:
+    """Run the scenario to its end, deciding about pending calls at random. Raises Unbuilt when the policy is refused.
+
+    `over` puts something between the adversary and the agent: an adapter, say.
+    """
     model = Adversary(scenario, rng)
     world = World(scenario, rng, model.replies)
     record = Record(replies=model.replies, bodies=world.bodies, questions=world.questions, around=world.around)
     child_model = ChildAdversary(scenario["child"], rng) if scenario["child"] is not None else None
     try:
-        agent = build_agent(scenario, world, model, child_model)
+        agent = build_agent(scenario, world, model if over is None else over(model), child_model)
     except PolicyError as refused:
         raise Unbuilt(str(refused)) from refused
     arriving = [world.tool(given["name"]) for given in scenario["later"] if not given["loadable"]]

@@ -7,7 +7,7 @@ model = AnthropicModel("my-model", client=AsyncAnthropic(base_url=...))
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,7 +120,7 @@ class AnthropicModel(SdkModel):
         return await messages.with_raw_response.create(**body, stream=stream)
 
     def _read(self, answer: Any, asked: Asked) -> ModelReply:
-        return _reply([_plain(block) for block in answer.content], {}, answer.stop_reason, _usage(answer.usage))
+        return _reply([_plain(block) for block in answer.content], [], answer.stop_reason, _usage(answer.usage))
 
     async def _deltas(self, events: Any, asked: Asked) -> AsyncIterator[ModelDelta | ModelReply]:
         partial = _Partial()
@@ -129,7 +129,9 @@ class AnthropicModel(SdkModel):
                 yield delta
         if not partial.over:
             raise ModelFailure(f"the stream of {self.name} ended before the reply did", kind="connection")
-        yield _reply([partial.blocks[at] for at in sorted(partial.blocks)], partial.raw, partial.stop, partial.usage)
+        places = sorted(partial.blocks)
+        raw = [partial.raw.get(at, "") for at in places if partial.blocks[at]["type"] == "tool_use"]
+        yield _reply([partial.blocks[at] for at in places], raw, partial.stop, partial.usage)
 
 
 def _mark_all(body: dict[str, Any], written: list[dict[str, Any]], stable: int) -> None:
@@ -154,13 +156,18 @@ def _plain(block: Any) -> dict[str, Any]:
     return {key: whole[key] for key in wanted.get(block.type, whole) if key in whole}
 
 
-def _reply(blocks: list[dict[str, Any]], raw: Mapping[str, str], stop: str | None, usage: Usage) -> ModelReply:
+def _reply(blocks: list[dict[str, Any]], raw: Sequence[str], stop: str | None, usage: Usage) -> ModelReply:
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     uses = [block for block in blocks if block["type"] == "tool_use"]
-    calls = tuple(ToolCall(use["id"], use["name"], raw.get(use["id"]) or json.dumps(use["input"], ensure_ascii=False)) for use in uses)
+    calls = tuple(
+        ToolCall(use["id"], use["name"], text or json.dumps(use["input"], ensure_ascii=False))
+        for use, text in zip(uses, raw or [""] * len(uses), strict=True)
+    )
     thought = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
     finish: Finish = "refused" if stop == "refusal" else "cut_off" if stop in ("max_tokens", "model_context_window_exceeded") else "stop"
-    extra = {KEY: {"content": blocks}} if thought else {}
+    # A text of nothing but space comes back from the API, which does not take it.
+    kept = [block for block in blocks if block["type"] != "text" or block["text"].strip()]
+    extra = {KEY: {"content": kept}} if thought else {}
     return ModelReply("\n".join(texts), calls, usage, extra, finish=finish, thought=thought)
 
 
@@ -171,10 +178,10 @@ def _usage(given: Any) -> Usage:
 
 @dataclass
 class _Partial:
-    """A reply that is being streamed. `raw` has the arguments by call id, as they were written."""
+    """A reply that is being streamed. `raw` has the arguments by the place of their block, as they were written."""
 
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
-    raw: dict[str, str] = field(default_factory=dict)
+    raw: dict[int, str] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     stop: str | None = None
     over: bool = False
@@ -189,7 +196,7 @@ class _Partial:
             return self._delta(self.blocks[event.index], event.index, event.delta)
         elif event.type == "content_block_stop" and self.blocks[event.index]["type"] == "tool_use":
             block = self.blocks[event.index]
-            block["input"] = object_of(self.raw.get(block["id"]) or "{}")
+            block["input"] = object_of(self.raw.get(event.index) or "{}")
         elif event.type == "message_delta":
             self.stop = event.delta.stop_reason
             self.usage = Usage(self.usage.input_tokens, event.usage.output_tokens or 0, self.usage.cached_tokens, 1)
@@ -202,7 +209,7 @@ class _Partial:
             block["text"] += delta.text
             return [TextDelta(delta.text)]
         if delta.type == "input_json_delta":
-            self.raw[block["id"]] = self.raw.get(block["id"], "") + delta.partial_json
+            self.raw[index] = self.raw.get(index, "") + delta.partial_json
             return [CallDelta(index, block["id"], block["name"], delta.partial_json)] if delta.partial_json else []
         if delta.type == "thinking_delta":
             block["thinking"] += delta.thinking

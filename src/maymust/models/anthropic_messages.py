@@ -42,8 +42,13 @@ def conversation(messages: Sequence[Message], offers: Sequence[Offer], *, late_s
         elif message.role == "assistant":
             written.append({"role": "assistant", "content": _assistant(message)})
         else:
-            system = message.role == "system" or (message.kind == "status" and late_system)
-            written.append({"role": "system" if system and late_system else "user", "content": _content(message) + changes.pop(place, [])})
+            # A system message may follow a user's message and nothing else.
+            system = late_system and written and written[-1]["role"] == "user" and (message.role == "system" or message.kind == "status")
+            written.append({"role": "system" if system else "user", "content": _content(message)})
+            if place in changes and system:
+                written[-1]["content"] += changes.pop(place)
+            elif place in changes:
+                written.append({"role": "system", "content": changes.pop(place)})
     written.extend({"role": "system", "content": changes[place]} for place in sorted(changes))
     return written
 

@@ -26,7 +26,9 @@ def model_by_name(text: str) -> ChatModel:
     if provider not in _PROVIDERS:
         meant = closest(provider, tuple(_PROVIDERS))
         hint = f"; did you mean {meant[0]!r}?" if meant else ""
-        raise PolicyError(f'model {text!r}: unknown provider {provider!r}{hint} Give "local", "openai:NAME", "anthropic:NAME", or a ChatModel.')
+        raise PolicyError(
+            f'model {text!r}: unknown provider {provider!r}{hint} Give "local", "openai:NAME", "anthropic:NAME", or a ChatModel.'
+        )
     if not name and provider != "local":
         raise PolicyError(f'model {text!r}: the name is missing; write "{provider}:NAME"')
     module, kind = _PROVIDERS[provider]

@@ -114,6 +114,7 @@ class OpenAIResponsesModel(SdkModel):
 
     async def _deltas(self, events: Any, asked: Asked) -> AsyncIterator[ModelDelta | ModelReply]:
         calls: dict[int, Any] = {}
+        whole: ModelReply | None = None
         async for event in events:
             if event.type == "response.output_text.delta":
                 yield TextDelta(event.delta)
@@ -123,11 +124,12 @@ class OpenAIResponsesModel(SdkModel):
                 item = calls[event.output_index]
                 yield CallDelta(event.output_index, item.call_id, item.name, event.delta)
             elif event.type in ("response.completed", "response.incomplete"):
-                yield _reply(event.response)
-                return
+                whole = _reply(event.response)
             elif event.type in ("response.failed", "error"):
                 raise ModelFailure(f"the model {self.name} gave no reply: {_fault(event)}", kind="server")
-        raise ModelFailure(f"the stream of {self.name} ended before the reply did", kind="connection")
+        if whole is None:
+            raise ModelFailure(f"the stream of {self.name} ended before the reply did", kind="connection")
+        yield whole
 
 
 def _fault(event: Any) -> str:

@@ -7,7 +7,16 @@ import re
 from maymust.models.capabilities import Capabilities
 from maymust.models.encode import Encoding
 
-_OURS = ("not found", "must be followed", "tool_result", "bound to a different", "no tool output", "no tool call", "must be unique")
+_OURS = (
+    "not found",
+    "must be followed",
+    "tool_result",
+    "bound to a different",
+    "no tool output",
+    "no tool call",
+    "must be unique",
+    "must follow a user",
+)
 """Signs of a request that is at fault itself: asking less would only hide it."""
 
 

@@ -140,11 +140,12 @@ class SdkModel:
                 lost = (*lost, self._lost(problem, asked, lost))
         events, reply = await _parsed(raw), ModelReply()
         try:
+            # To the end, also after the reply: an iteration that is left early has to be cleaned up by the event loop.
             async for item in self._deltas(events, asked):
                 if isinstance(item, ModelReply):
                     reply = item
-                    break
-                yield item
+                else:
+                    yield item
         except ModelFailure:
             raise
         except Exception as problem:

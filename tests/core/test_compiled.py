@@ -63,6 +63,19 @@ def test_histories_of_one_state_stay_together(policy: Policy, one: Words, other:
         assert walk(compiled.start(), one + more) == walk(compiled.start(), other + more)
 
 
+@settings(max_examples=100, deadline=None)
+@given(conditional_policies(), st.lists(steps, max_size=8))
+def test_a_settled_state_is_that_after_many_steps_of_a_stranger(policy: Policy, words: list[tuple[str, Outcome]]) -> None:
+    compiled = CompiledPolicy(policy)
+    state = compiled.start()
+    for tool, outcome in words:
+        state = compiled.step(state, tool, outcome)
+    settled = compiled.settled(state)
+    for _ in range(8):
+        state = compiled.step(state, "stranger")
+    assert settled == state
+
+
 def test_the_word_of_an_outcome_will_do() -> None:
     compiled = CompiledPolicy(Policy([ConditionalRequirement("a", max_invocations=2, only_success_invocations=False)], tools=TOOLS))
     state = compiled.step(compiled.step(compiled.start(), "a", "failed"), "a", "ok")

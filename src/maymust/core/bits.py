@@ -63,6 +63,9 @@ class _Counter:
     def of(self, count: int) -> int:
         return min(count, self.cap) << self.shift
 
+    def filled(self, state: int) -> int:
+        return state & ~(self.field << self.shift) | self.cap << self.shift
+
 
 class _Timer:
     """How many steps a tool is still among the last few, with the flag that says that it is."""
@@ -149,6 +152,13 @@ class Track:
         if counter is not None:
             state = counter.advance(state)
         return state if self._step is None else self._step.advance(state)
+
+    def settled(self, state: int) -> int:
+        """The state after so many further steps of tools nobody speaks of that only counts, and what is pending, are left."""
+        for timer in self._recent:
+            state &= ~(timer.field | timer.flag)
+        state &= self._keep
+        return state if self._step is None else self._step.filled(state)
 
     def fields_of(self, history: History) -> int:
         """The counters after a history; the flags are left out."""

@@ -148,6 +148,12 @@ class CompiledPolicy:
             state = track.advance(state, tool)
         return state
 
+    def settled(self, state: int) -> int:
+        """The state after so many further steps of tools nobody speaks of that only counts, and what is pending, are left."""
+        for track in self._tracks:
+            state = track.settled(state)
+        return state
+
     def permit(self, state: int) -> Verdicts:
         """The verdicts in a state. States that differ in nothing a guard asks for share one object."""
         flags = state & self._mask

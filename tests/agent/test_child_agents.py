@@ -87,8 +87,7 @@ def test_the_child_has_its_own_policy_and_history() -> None:
     )
     # The parent has searched; that opens nothing in the child.
     result = _run(_parent(child, [call("search", q="a"), call("helper", task="t"), call("final_answer", answer="x")]))
-    ((call_id, inner),) = result.state.past_children
-    assert call_id == "c2"
+    inner = result.children["c2"]
     assert [(step.tool, str(step.outcome)) for step in inner.steps][:3] == [("pay", "refused"), ("search", "ok"), ("pay", "ok")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 import time
@@ -402,6 +403,37 @@ def test_run_sync_raises_what_the_run_raises() -> None:
     for attempt in (lambda: _agent([]).run_sync("go"), lambda: asyncio.run(inside())):
         with pytest.raises(RunError, match="script"):
             attempt()
+
+
+def test_run_sync_sees_the_callers_context() -> None:
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user", default="nobody")
+
+    @tool
+    async def who() -> str:
+        """Tell who is there."""
+        return user.get()
+
+    def run() -> Any:
+        return Agent(ScriptedModel([call("who"), DONE]), tools=[who]).run_sync("go").steps[0].text
+
+    async def inside() -> Any:
+        return run()
+
+    user.set("ada")
+    assert (run(), asyncio.run(inside())) == ("ada", "ada")
+
+
+def test_runs_are_awaitables_like_others() -> None:
+    async def scenario() -> None:
+        first, second = await asyncio.gather(_agent().start("go"), _agent().start("go"))
+        third = await asyncio.wait_for(_agent().start("go"), 5)
+        assert {result.answer for result in (first, second, third)} == {"done"}
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(Agent(Slow()).start("go"), 0.02)
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(scenario())
 
 
 def test_resume_sync() -> None:

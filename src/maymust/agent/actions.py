@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maymust.agent.call_record import CallRecord, PendingCall
-from maymust.agent.state import RunState, StopReason
+from maymust.agent.state import RunState
+from maymust.agent.turn import StopReason
 from maymust.core.rule import Rule
 from maymust.core.step import Outcome
 from maymust.models.chat_model import ModelReply, ModelRequest, Usage

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import uuid
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from maymust.agent.blocking import blocking
 from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
 from maymust.agent.child import ChildTool
@@ -19,7 +18,7 @@ from maymust.agent.fragments import check_policy
 from maymust.agent.inputs import Input, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
-from maymust.agent.plan import LoopPlan, OnStall, PromptLayout
+from maymust.agent.plan import LoopPlan, OnStall, PromptLayout, policy_of
 from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
 from maymust.agent.resuming import prepare_resume
@@ -91,7 +90,7 @@ class Agent(Generic[T]):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
         self.name, self.description, self.instructions = name, description, instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
-        bound = _policy(policy, requirements, final_answer_as_tool, own, more)
+        bound = policy_of(policy, requirements, final_answer_as_tool, own, more)
         check_policy(bound, {tool.name: tool for tool in (*own, *more)})
         final: FinalAnswer[T] = FinalAnswer(output_type)
         self.budget = budget if budget is not None else Budget()
@@ -163,7 +162,7 @@ class Agent(Generic[T]):
 
     def run_sync(self, input: Input, **settings: Any) -> RunResult[T]:
         """`run` for code that is not async. Inside a running event loop it works in a thread of its own, and blocks the caller."""
-        return _blocking(self.run(input, **settings))
+        return blocking(self.run(input, **settings))
 
     async def resume(
         self,
@@ -237,7 +236,7 @@ class Agent(Generic[T]):
         self, state: RunState | RunResult[Any], decisions: Mapping[str, bool | Decision] | None = None, **settings: Any
     ) -> RunResult[T]:
         """`resume` for code that is not async."""
-        return _blocking(self.resume(state, decisions, **settings))
+        return blocking(self.resume(state, decisions, **settings))
 
     def _session(self, state: RunState, layers: tuple[Any, ...], deps: Any) -> Session:
         return Session(plan=self.plan, model=self.model, state=state, middleware=layers, deps=deps, show_errors=self.show_errors)
@@ -281,49 +280,3 @@ class Agent(Generic[T]):
         )
         settle(state)
         return state
-
-
-def _policy(
-    policy: Policy | None, requirements: Iterable[Any] | None, as_tool_: bool | None, own: tuple[Tool, ...], loadable: tuple[Tool, ...]
-) -> Policy:
-    if policy is None:
-        return Policy(list(requirements or ()), tools=[*own, *loadable], final_answer_as_tool=as_tool_ is not False)
-    if requirements is not None:
-        raise PolicyError("Agent: give requirements or policy, not both")
-    if as_tool_ is not None:
-        raise PolicyError("Agent: final_answer_as_tool is a setting of the policy; leave it out, or make the policy with it")
-    have, know = {tool.name for tool in (*own, *loadable)}, set(policy.tools)
-    if have != know:
-        missing, extra = sorted(know - have), sorted(have - know)
-        parts = [f"the policy knows {', '.join(missing)}, which the agent has not"] if missing else []
-        parts += [f"the agent has {', '.join(extra)}, which the policy does not know"] if extra else []
-        raise PolicyError(f"Agent: the policy's tools must be the agent's: {'; '.join(parts)}")
-    names = [tool.name for tool in (*own, *loadable)]
-    if len(names) != len(have):
-        raise PolicyError(
-            f"two tools have the name {next(name for name in names if names.count(name) > 1)!r}; give one of them another name"
-        )
-    return policy
-
-
-def _blocking(work: Coroutine[Any, Any, RunResult[T]]) -> RunResult[T]:
-    """Run to the end in this thread, or in another one when this thread's event loop is running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[Any] = []
-
-    def target() -> None:
-        try:
-            outcome.append((True, asyncio.run(work)))
-        except BaseException as fault:
-            outcome.append((False, fault))
-
-    thread = threading.Thread(target=target, name="maymust run_sync")
-    thread.start()
-    thread.join()
-    good, value = outcome[0]
-    if not good:
-        raise value
-    return cast("RunResult[T]", value)

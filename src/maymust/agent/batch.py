@@ -17,7 +17,8 @@ from maymust.agent.ladder import NUDGE, nudge_text
 from maymust.agent.planning import plan_of
 from maymust.agent.prompt import build_request, note_request
 from maymust.agent.secrets import shown_reply
-from maymust.agent.state import RunState, StopReason, Turn
+from maymust.agent.state import RunState
+from maymust.agent.turn import StopReason, Turn
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ModelReply

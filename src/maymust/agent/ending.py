@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from maymust.agent.admission import owed
-from maymust.agent.state import RunState, StopReason
+from maymust.agent.state import RunState
+from maymust.agent.turn import StopReason
 
 
 def end_run(state: RunState, reason: StopReason) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.core.policy import Policy
+from maymust.errors import PolicyError
 from maymust.models.capabilities import Capabilities
 from maymust.tools.function_tool import Tool
 
@@ -66,3 +67,27 @@ class LoopPlan:
     def description(self) -> dict[str, Any]:
         """The policy in words of JSON, to name what differs when a run is resumed under another one."""
         return self.policy.describe()
+
+
+def policy_of(
+    policy: Policy | None, requirements: Iterable[Any] | None, as_tool_: bool | None, own: tuple[Tool, ...], loadable: tuple[Tool, ...]
+) -> Policy:
+    """The policy of an agent: the one given, or one of its requirements. Raises PolicyError when they contradict each other."""
+    if policy is None:
+        return Policy(list(requirements or ()), tools=[*own, *loadable], final_answer_as_tool=as_tool_ is not False)
+    if requirements is not None:
+        raise PolicyError("Agent: give requirements or policy, not both")
+    if as_tool_ is not None:
+        raise PolicyError("Agent: final_answer_as_tool is a setting of the policy; leave it out, or make the policy with it")
+    have, know = {tool.name for tool in (*own, *loadable)}, set(policy.tools)
+    if have != know:
+        missing, extra = sorted(know - have), sorted(have - know)
+        parts = [f"the policy knows {', '.join(missing)}, which the agent has not"] if missing else []
+        parts += [f"the agent has {', '.join(extra)}, which the policy does not know"] if extra else []
+        raise PolicyError(f"Agent: the policy's tools must be the agent's: {'; '.join(parts)}")
+    names = [tool.name for tool in (*own, *loadable)]
+    if len(names) != len(have):
+        raise PolicyError(
+            f"two tools have the name {next(name for name in names if names.count(name) > 1)!r}; give one of them another name"
+        )
+    return policy

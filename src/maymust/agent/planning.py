@@ -9,7 +9,8 @@ from maymust.agent.budget import spent
 from maymust.agent.ladder import RELAX
 from maymust.agent.loop_guard import Measure
 from maymust.agent.plan import LoopPlan
-from maymust.agent.state import RunState, TurnPlan
+from maymust.agent.state import RunState
+from maymust.agent.turn import TurnPlan
 from maymust.core.history import History
 from maymust.core.permit import Permit
 from maymust.core.requirement import RunView

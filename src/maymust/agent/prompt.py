@@ -7,8 +7,9 @@ from typing import overload
 
 from maymust.agent.offers import offers_of
 from maymust.agent.planning import plan_of
-from maymust.agent.state import RunState, TurnPlan
+from maymust.agent.state import RunState
 from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView
+from maymust.agent.turn import TurnPlan
 from maymust.core.log import Log
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER

@@ -39,7 +39,8 @@ from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.planning import plan_of, plan_turn
 from maymust.agent.prompt import build_request
-from maymust.agent.state import GivenRules, RunState
+from maymust.agent.state import RunState
+from maymust.agent.turn import GivenRules
 from maymust.errors import PermitError, RunError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic
@@ -11,7 +12,8 @@ from typing_extensions import TypeVar
 from maymust.agent.call_record import PendingCall
 from maymust.agent.counters import Counters
 from maymust.agent.final_answer import FinalAnswer
-from maymust.agent.state import RunState, StopReason, Turn
+from maymust.agent.state import RunState
+from maymust.agent.turn import StopReason, Turn
 from maymust.core.permit import Permit
 from maymust.core.step import Step
 from maymust.errors import NoAnswerError
@@ -78,6 +80,11 @@ class RunResult(Generic[T]):
     def counters(self) -> Counters:
         """How often the model did not play along."""
         return self.state.counters
+
+    @property
+    def children(self) -> Mapping[str, RunState]:
+        """The states of child agents, by the id of the call they worked on."""
+        return {**dict(self.state.past_children), **self.state.children}
 
     @property
     def unmet(self) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from maymust.agent.inputs import check_parts
 from maymust.agent.listeners import EventStream
 from maymust.agent.result import RunResult
 from maymust.agent.session import Session
-from maymust.agent.state import RunState, StopReason
+from maymust.agent.state import RunState
+from maymust.agent.turn import StopReason
 from maymust.errors import RunError
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool

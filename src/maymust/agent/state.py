@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
@@ -13,6 +13,7 @@ from maymust.agent.call_record import CallRecord
 from maymust.agent.counters import Counters
 from maymust.agent.loop_guard import GuardMemory, Measure
 from maymust.agent.tool_choice import ToolChoice
+from maymust.agent.turn import GivenRules, Phase, StopReason, Turn, TurnPlan
 from maymust.core.history import History
 from maymust.core.log import Log
 from maymust.core.permit import Permit
@@ -28,53 +29,6 @@ if TYPE_CHECKING:
     from maymust.agent.plan import LoopPlan
 
 STATE_VERSION = 1
-Phase = Literal["plan", "model", "batch", "ended"]
-StopReason = Literal["final_answer", "text_answer", "paused", "stalled", "budget", "aborted", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One model call: the permit that shaped it, and what came back.
-
-    first_step   index in `RunState.steps` of the first step of this turn
-    relaxed      obligations were off
-    grace        made beyond the budget, to answer
-    measure      what the loop guard did about this turn
-    enforced_by  "provider" when the request itself could express the permit, else "maymust"
-    level        how the permit reached the model, 1 to 5 (design 3.11)
-    """
-
-    number: int
-    permit: Permit
-    text: str = ""
-    call_ids: tuple[str, ...] = ()
-    first_step: int = 0
-    usage: Usage = field(default_factory=Usage)
-    relaxed: bool = False
-    grace: bool = False
-    measure: Measure | None = None
-    enforced_by: str = "maymust"
-    guidance: str = ""
-    level: int = 0
-
-
-@dataclass(slots=True)
-class TurnPlan:
-    """The coming turn. `ends` is set when there is none: the stop reason of the run."""
-
-    permit: Permit | None = None
-    relaxed: bool = False
-    grace: bool = False
-    measure: Measure | None = None
-    ends: StopReason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GivenRules:
-    """What an opaque requirement said, and after how many steps."""
-
-    rules: tuple[Rule, ...]
-    at: int
 
 
 @dataclass(eq=False, repr=False)
@@ -187,7 +141,7 @@ class RunState:
             messages=[message.to_dict() for message in self.messages],
             offers=[offer.to_dict() for offer in self.offers],
             history=[step.to_dict() for step in self.history],
-            turns=[_turn_to_dict(turn) for turn in self.turns],
+            turns=[turn.to_dict() for turn in self.turns],
             calls=[call.to_dict() for call in self.calls],
             choice=self.choice.to_dict() if self.choice else None,
             counters=self.counters.to_dict(),
@@ -230,27 +184,10 @@ _PLAIN = [
 # fmt: on
 
 
-def _turn_to_dict(turn: Turn) -> dict[str, Any]:
-    return {
-        "number": turn.number,
-        "permit": turn.permit.to_dict(),
-        "text": turn.text,
-        "call_ids": list(turn.call_ids),
-        "first_step": turn.first_step,
-        "usage": turn.usage.to_dict(),
-        "relaxed": turn.relaxed,
-        "grace": turn.grace,
-        "measure": None if turn.measure is None else asdict(turn.measure),
-        "enforced_by": turn.enforced_by,
-        "guidance": turn.guidance,
-        "level": turn.level,
-    }
-
-
 def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
     messages = Log(Message.from_dict(message) for message in data["messages"])
     history = History(Step.from_dict(step) for step in data["history"])
-    turns = [_turn_from_dict(turn, history) for turn in data["turns"]]
+    turns = [Turn.from_dict(turn, history) for turn in data["turns"]]
     choice = data["choice"]
     plain = {name: data[name] for name in _PLAIN}
     plain.update(
@@ -283,18 +220,6 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         past_children=Log([(call_id, _from_data(cls, child)) for call_id, child in data["past_children"]]),
         own_budget=None if data["own_budget"] is None else Budget.from_dict(data["own_budget"]),
     )
-
-
-def _turn_from_dict(data: Mapping[str, Any], history: History) -> Turn:
-    permit, measure = data["permit"], data["measure"]
-    fields = {
-        **data,
-        "permit": Permit.from_dict(permit, history.at(permit["steps"])),
-        "call_ids": tuple(data["call_ids"]),
-        "usage": Usage(**data["usage"]),
-        "measure": None if measure is None else Measure(**measure),
-    }
-    return Turn(**fields)
 
 
 def _names(names: list[str] | None) -> tuple[str, ...] | None:

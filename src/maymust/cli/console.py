@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from maymust.errors import MaymustError
-from maymust.reports.paint import Paint, clean
+from maymust.views.paint import Paint, clean
 
 _PATIENCE = 1.0
 """Seconds after which a reader is told that something is still going on."""

@@ -27,41 +27,55 @@ def dump_policy(policy: Policy, *, schema: str | None = None) -> str:
 
     Raises PolicyError for what has no form in a file: custom requirements, checks, handlers and shared memories.
     """
-    rules = {bound.name: _rule(bound) for bound in policy.requirements}
-    lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
-    lines.append("version: 1")
-    lines.append(f"tools: {_flow(list(policy.tools))}")
-    if not policy.final_answer_as_tool:
-        lines.append("final_answer_as_tool: false")
-    lines.append("rules:" if rules else "rules: {}")
-    for name, rule in rules.items():
-        lines.extend(_lines(name, rule))
-    text = "\n".join(lines) + "\n"
+    for bound in policy.requirements:
+        if getattr(bound, "remember_in", None) is not None:
+            raise _unwritable(bound.name, "it remembers choices in an ApprovalMemory")
+    text = _text(policy.describe(), schema)
     parse_policy(text)  # raises for names that no file can hold
     return text
 
 
-def _rule(bound: Any) -> dict[str, Any]:
+def policy_of(described: Mapping[str, Any]) -> Policy | None:
+    """The policy that `Policy.describe()` told of, None when it cannot be had without Python code."""
+    try:
+        return parse_policy(_text(described, None)).policy
+    except (PolicyError, KeyError, TypeError):
+        return None
+
+
+def _text(described: Mapping[str, Any], schema: str | None) -> str:
+    rules = {one["name"]: _rule(one) for one in described["requirements"]}
+    lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
+    lines.append("version: 1")
+    lines.append(f"tools: {_flow(list(described['tools']))}")
+    if not described["final_answer_as_tool"]:
+        lines.append("final_answer_as_tool: false")
+    lines.append("rules:" if rules else "rules: {}")
+    for name, rule in rules.items():
+        lines.extend(_lines(name, rule))
+    return "\n".join(lines) + "\n"
+
+
+def _rule(described: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of one rule. Raises PolicyError for what has none."""
-    said = dict(bound.describe()) if callable(getattr(bound, "describe", None)) else {}
-    kind = said.pop("kind", type(bound).__name__)
+    said = dict(described)
+    name, kind = said.pop("name"), said.pop("kind", "custom")
+    priority, enabled = said.pop("priority"), said.pop("enabled")
     if kind == "conditional":
-        rule = {"conditional": said.pop("target"), **_groups(bound.name, said)}
+        rule = {"conditional": said.pop("target"), **_groups(name, said)}
     elif kind == "ask_permission":
-        if getattr(bound, "remember_in", None) is not None:
-            raise _unwritable(bound.name, "it remembers choices in an ApprovalMemory")
         include = said.pop("include", None)
         rule = {"ask": True if include is None else include, **said}
     else:
-        raise _unwritable(bound.name, f"it is of the kind {kind}")
-    if bound.priority != DEFAULT_PRIORITY:
-        rule["priority"] = bound.priority
-    if not bound.enabled:
+        raise _unwritable(name, f"it is of the kind {kind}")
+    if priority != DEFAULT_PRIORITY:
+        rule["priority"] = priority
+    if not enabled:
         rule["enabled"] = False
     known = KINDS["ask" if "ask" in rule else "conditional"].keys
     for key in rule:
         if key not in known:
-            raise _unwritable(bound.name, f"it has {key}, which is Python code")
+            raise _unwritable(name, f"it has {key}, which is Python code")
     return {key: rule[key] for key in known if key in rule}
 
 

@@ -43,6 +43,7 @@ class Diagnostic:
     rules     names of the rules involved
     related   where the other ones stand
     witness   a shortest sequence of calls after which it shows; None when there is none to show
+    notes     why, in lines
     """
 
     code: str
@@ -54,6 +55,7 @@ class Diagnostic:
     rules: tuple[str, ...] = ()
     related: tuple[Related, ...] = ()
     witness: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -68,6 +70,8 @@ class Diagnostic:
             said["related"] = [{"label": related.label, **_place_to_dict(related.place)} for related in self.related]
         if self.witness is not None:
             said["witness"] = list(self.witness)
+        if self.notes:
+            said["notes"] = list(self.notes)
         return said
 
 

@@ -25,6 +25,7 @@ def annotation(diagnostic: Diagnostic) -> str:
     lines = [diagnostic.message]
     if diagnostic.witness is not None:
         lines.append(f"witness: {', '.join(diagnostic.witness) or 'at the start'}")
+    lines.extend(diagnostic.notes)
     if diagnostic.help:
         lines.append(f"help: {diagnostic.help}")
     said = ",".join(f"{key}={_value(value)}" for key, value in fields.items())

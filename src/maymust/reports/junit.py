@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
 
 from maymust.reports.diagnostic import Diagnostic, FileResult
-from maymust.reports.paint import Paint, clean
 from maymust.reports.text import render_diagnostic
+from maymust.views.paint import Paint, clean
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from maymust.reports.diagnostic import Diagnostic, FileResult, Place
-from maymust.reports.paint import Paint, clean, width
+from maymust.views.paint import Paint, clean, width
 
 _LINE = 110
 _GUTTER = 5
@@ -35,6 +35,8 @@ def _diagnostic(diagnostic: Diagnostic, paint: Paint) -> Iterator[str]:
         yield f"{bar} {clean(related.label)}: {clean(where.path)}:{where.position.line}:{where.position.column}"
     if diagnostic.witness is not None:
         yield f"{bar} {paint('note', 'witness')}: {clean(', '.join(diagnostic.witness)) or 'at the start'}"
+    for note in diagnostic.notes:
+        yield f"{bar} {paint('note', 'note')}: {clean(note)}"
     if diagnostic.help:
         yield f"{bar} {paint('help', 'help')}: {clean(diagnostic.help)}"
 

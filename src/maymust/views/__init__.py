@@ -1,0 +1,1 @@
+"""Policies and runs as something to look at."""

@@ -105,11 +105,12 @@ class CompiledPolicy:
         # Which of several forced tools wins never depends on the history: every guard always speaks.
         self._ranking = sorted(levels, key=lambda tool: (-levels[tool], self._place[tool]))
         rank = {tool: place for place, tool in enumerate(self._ranking)}
-        self._guards = tuple(BitGuard(guard, self.flags.bits, self._place, rank) for _, guard in guards)
+        self._rows = tuple((name, *BitGuard(guard, self.flags.bits, self._place, rank).row) for name, guard in guards)
         self._mask = (1 << self.flags.width) - 1
         self._all = (1 << len(self.tools)) - 1
         self._final = 1 << (len(self.tools) - 1)
         self._seen = Shelf(_KEPT)
+        self._named = Shelf(_KEPT)
         first = Track(self.flags.bits, False, self.flags.width)
         second = Track(self.flags.bits, True, first.end)
         self.width = second.end
@@ -183,17 +184,17 @@ class CompiledPolicy:
         return (atom for atom, bit in self.flags.bits.items() if state & bit)
 
     def _judge(self, flags: int) -> Verdicts:
-        closed = forcing = 0
-        unmet = False
+        closed = forcing = unmet = 0
         owed: list[str] = []
-        for (name, _), guard in zip(self.guards, self._guards, strict=True):
-            prevents = bool(guard.owes and not flags & guard.owes) or bool(flags & guard.pending)
-            if guard.is_closed(flags):
-                closed |= guard.tool
-                unmet = unmet or bool(flags & guard.unmet)
-            elif flags & guard.forces:
-                forcing |= guard.rank
-                prevents = prevents or guard.force_prevents
+        for name, bars, needs, groups, forces, force_prevents, owes, pending, unmet_at, tool, rank in self._rows:
+            prevents = flags & owes != owes or flags & pending
+            # The two ANDs; groups are rare.
+            if flags & bars or flags & needs != needs or (groups and not all(flags & group for group in groups)):
+                closed |= tool
+                unmet |= flags & unmet_at
+            elif flags & forces:
+                forcing |= rank
+                prevents = prevents or force_prevents
             if prevents:
                 owed.append(name)
         if unmet:
@@ -229,4 +230,7 @@ class CompiledPolicy:
         )
 
     def _names(self, bits: int) -> tuple[str, ...]:
-        return tuple(name for place, name in enumerate(self.tools) if bits >> place & 1) if bits else ()
+        names: tuple[str, ...] | None = self._named.get(bits)
+        if names is None:
+            names = self._named.put(bits, tuple(name for place, name in enumerate(self.tools) if bits >> place & 1))
+        return names

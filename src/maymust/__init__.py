@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from maymust.models.message import Message as Message
     from maymust.policyfile.load import load_policy as load_policy
     from maymust.requirements.approval_memory import ApprovalMemory as ApprovalMemory
+    from maymust.requirements.arguments import ArgumentRequirement as ArgumentRequirement
     from maymust.requirements.conditional import ConditionalRequirement as ConditionalRequirement
     from maymust.requirements.custom import requirement as requirement
     from maymust.requirements.permission import AskPermissionRequirement as AskPermissionRequirement
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agent": "agent.agent",
     "ApprovalMemory": "requirements.approval_memory",
+    "ArgumentRequirement": "requirements.arguments",
     "AskPermissionRequirement": "requirements.permission",
     "Budget": "agent.budget",
     "ConditionalRequirement": "requirements.conditional",

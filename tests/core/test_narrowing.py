@@ -64,3 +64,22 @@ def test_who_asks(arguments: dict[str, Any] | None, expected: tuple[str, ...]) -
 )
 def test_fragments_in_words(fragment: dict[str, Any], words: str) -> None:
     assert fragment_words(fragment) == words
+
+
+@pytest.mark.parametrize("value", [None, "a lot", True, [1]])
+def test_a_bound_admits_no_value_of_another_kind_and_a_question_is_put_about_it(value: Any) -> None:
+    assert "has to be" in (outside(permit(Rule("pay", arguments={"amount": {"maximum": 100}})), "pay", {"amount": value}) or "")
+    assert askers(permit(Rule("pay", ask={"amount": {"minimum": 100}})), "pay", {"amount": value}) == ("r0",)
+
+
+def test_what_is_left_out_counts_as_null() -> None:
+    maybe = permit(Rule("pay", arguments={"note": {"anyOf": [{"type": "null"}, {"enum": ["a"]}]}}))
+    assert outside(maybe, "pay", {}) is None
+    assert outside(maybe, "pay", None) is None
+    assert outside(maybe, "pay", {"note": "b"}) is not None
+
+
+def test_a_pattern_ends_where_the_text_ends() -> None:
+    mail = permit(Rule("pay", arguments={"to": {"pattern": "^a@b$"}}))
+    assert outside(mail, "pay", {"to": "a@b"}) is None
+    assert outside(mail, "pay", {"to": "a@b\n"}) is not None

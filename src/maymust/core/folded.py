@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from maymust.core.fragment import Fragment
+from maymust.core.rule import Rule
 from maymust.core.tool_spec import FINAL_ANSWER, did_you_mean
 from maymust.core.verdict import Verdict, Voice
 from maymust.errors import PolicyError
@@ -25,6 +27,7 @@ class Folded:
 
     __slots__ = (
         "_by_tool",
+        "_narrowing",
         "_reasons",
         "_verdicts",
         "allowed",
@@ -63,6 +66,29 @@ class Folded:
         self._verdicts: dict[str, Verdict] | None = None
         self._reasons: Mapping[str, tuple[str, ...]] | None = None
         self._by_tool: dict[str, tuple[Voice, ...]] | None = None
+        self._narrowing: Mapping[str, Mapping[str, tuple[Fragment, ...]]] | None = None
+
+    def renewed(self, rules: Mapping[int, Rule]) -> Folded:
+        """The same verdicts, with other rules in the mouths of some requirements (by seat), which change none of them."""
+        other = Folded.__new__(Folded)
+        for slot in Folded.__slots__:
+            setattr(other, slot, getattr(self, slot))
+        other.voices = tuple([voice.saying(rules[voice.seat]) if voice.seat in rules else voice for voice in self.voices])
+        other._by_tool = other._narrowing = None
+        return other
+
+    @property
+    def narrowing(self) -> Mapping[str, Mapping[str, tuple[Fragment, ...]]]:
+        """Per tool and parameter the fragments that narrow it."""
+        if self._narrowing is None:
+            found: dict[str, dict[str, tuple[Fragment, ...]]] = {}
+            for voice in self.voices:
+                if voice.rule.arguments:
+                    mine = found.setdefault(voice.rule.target, {})
+                    for parameter, fragment in voice.rule.arguments.items():
+                        mine[parameter] = (*mine.get(parameter, ()), fragment)
+            self._narrowing = found
+        return self._narrowing
 
     def verdict(self, name: str) -> Verdict:
         """The verdict on one tool. Raises PolicyError for a name that is no tool here."""

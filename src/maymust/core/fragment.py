@@ -10,7 +10,7 @@ from typing import Any
 from maymust.core.schema_value import Undecided, admits, json_equal
 from maymust.errors import PolicyError
 
-__all__ = ["DECIDED", "Fragment", "Undecided", "admits", "check_fragments", "has_value"]
+__all__ = ["DECIDED", "Fragment", "Undecided", "admits", "check_fragments", "has_value", "spoken_kind"]
 
 Fragment = Mapping[str, Any]
 """A JSON Schema of one parameter."""
@@ -71,6 +71,24 @@ def _well_formed(keyword: str, value: Any) -> bool:
         except (re.error, TypeError):
             return False
     return True
+
+
+_SPOKEN_OF = (
+    ("number", frozenset({*_BOUNDS, "multipleOf"})),
+    ("string", frozenset({*_LENGTHS, "pattern", "format"})),
+    ("array", frozenset({"items", "minItems", "maxItems", "uniqueItems", "contains", "prefixItems"})),
+    ("object", frozenset({"properties", "required", "additionalProperties", "minProperties", "maxProperties", "patternProperties"})),
+)
+
+
+def spoken_kind(fragment: Fragment) -> str | None:
+    """The one kind of value that a fragment's keywords speak of, where it does not name a `type`, `enum` or `const` itself.
+
+    In JSON Schema `{"maximum": 100}` lets every text through. A rule that holds means: a number, and at most 100.
+    """
+    if "type" in fragment or "enum" in fragment or "const" in fragment:
+        return None
+    return next((kind for kind, words in _SPOKEN_OF if words & fragment.keys()), None)
 
 
 def has_value(fragments: Sequence[Fragment]) -> bool:

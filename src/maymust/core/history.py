@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, overload
 
 from maymust.core.log import Buffer
 from maymust.core.step import Outcome, Step
 from maymust.core.tool_spec import ToolLike, tool_name
+
+T = TypeVar("T")
 
 
 class Tally:
@@ -43,11 +45,12 @@ def last_below(places: Sequence[int] | None, length: int) -> int | None:
 
 
 class _Steps(Buffer[Step]):
-    """The shared list of steps with its two tallies."""
+    """The shared list of steps with its two tallies, and what others have derived from it."""
 
-    __slots__ = ("invoked", "ok")
+    __slots__ = ("derived", "invoked", "ok")
 
     def __init__(self, items: Iterable[Step] = ()) -> None:
+        self.derived: dict[object, Any] = {}
         self.ok = Tally()
         self.invoked = Tally()
         super().__init__(items)
@@ -108,6 +111,14 @@ class History(Sequence[Step]):
     def tally(self, failures: bool) -> Tally:
         """The shared tally behind the questions, for whoever asks many at once. To read, not to change."""
         return self._steps.invoked if failures else self._steps.ok
+
+    def derived(self, key: object, make: Callable[[], T]) -> T:
+        """Return what `make` made for this key, made once and kept beside the shared steps, for as long as they live.
+
+        All versions share it, newer ones too: whoever reads it has to keep to the length of its own version.
+        """
+        kept: T | None = self._steps.derived.get(key)
+        return kept if kept is not None else self._steps.derived.setdefault(key, make())
 
     def seen(self, name: str, failures: bool = False) -> bool:
         """True when the tool has occurred at least once."""

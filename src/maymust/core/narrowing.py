@@ -6,26 +6,26 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from maymust.core.fragment import Fragment, Undecided, admits
+from maymust.core.fragment import Fragment, Undecided, admits, spoken_kind
 from maymust.core.permit import Permit
 
 
 def outside(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> str | None:
     """Return why the arguments leave what the rules admit, in words for the model; None when they are within.
 
-    A narrowed parameter has to be given: one that is left out could mean anything. A keyword that cannot be judged here keeps
-    the call closed.
+    A narrowed parameter has to be given: one that is left out counts as null. A bound speaks of its own kind of value only, and
+    admits no other. A keyword that cannot be judged here keeps the call closed.
     """
     for parameter, fragments in permit.arguments(name).items():
-        if arguments is None or parameter not in arguments:
-            return f"{parameter} has to be given: {_all_words(fragments)}{_reasons(permit, name, parameter)}"
-        value = arguments[parameter]
+        value = None if arguments is None else arguments.get(parameter)
         for fragment in fragments:
             try:
-                if admits(fragment, value):
+                if _is_within(fragment, value):
                     continue
             except Undecided as error:
                 return f"{parameter} cannot be judged: the rule uses the keyword {error}"
+            if arguments is None or parameter not in arguments:
+                return f"{parameter} has to be given: {_all_words(fragments)}{_reasons(permit, name, parameter)}"
             return f"{parameter} has to be {fragment_words(fragment)}, got {_json(value)}{_reasons(permit, name, parameter)}"
     return None
 
@@ -33,7 +33,8 @@ def outside(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> s
 def askers(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> tuple[str, ...]:
     """Names of the requirements that ask a person about this call, in rank order.
 
-    A condition on parameters asks when every fragment holds; where one cannot be judged, or its parameter is left out, it asks.
+    A condition on parameters asks when every fragment holds; where one cannot be judged, speaks of another kind of value, or its
+    parameter is left out, it asks.
     """
     return tuple(by for by, when in permit.questions(name) if when is True or (isinstance(when, Mapping) and _matches(when, arguments)))
 
@@ -43,11 +44,21 @@ def _matches(when: Mapping[str, Fragment], arguments: Mapping[str, Any] | None) 
         return True
     for parameter, fragment in when.items():
         try:
-            if parameter in arguments and not admits(fragment, arguments[parameter]):
+            if parameter in arguments and not (_is_odd(fragment, arguments[parameter]) or admits(fragment, arguments[parameter])):
                 return False
         except Undecided:
             continue
     return True
+
+
+def _is_odd(fragment: Fragment, value: Any) -> bool:
+    """True for a value of another kind than the fragment's bounds speak of."""
+    kind = spoken_kind(fragment)
+    return kind is not None and not admits({"type": kind}, value)
+
+
+def _is_within(fragment: Fragment, value: Any) -> bool:
+    return not _is_odd(fragment, value) and admits(fragment, value)
 
 
 def _reasons(permit: Permit, name: str, parameter: str) -> str:

@@ -133,14 +133,7 @@ class Permit:
 
     def arguments(self, name: str) -> Mapping[str, tuple[Fragment, ...]]:
         """Per parameter the fragments that a call's value has to satisfy, all of them."""
-        if not any(voice.rule.arguments for voice in self._folded.voices):
-            return _NOTHING
-        found: dict[str, tuple[Fragment, ...]] = {}
-        for voice in self._folded.voices:
-            if voice.rule.target == name and voice.rule.arguments:
-                for parameter, fragment in voice.rule.arguments.items():
-                    found[parameter] = (*found.get(parameter, ()), fragment)
-        return found
+        return self._folded.narrowing.get(name, _NOTHING)
 
     def questions(self, name: str) -> tuple[tuple[str, bool | Mapping[str, Fragment]], ...]:
         """Who asks about a tool: (requirement, True) or (requirement, `{parameter: fragment}` of the calls it asks about)."""

@@ -21,7 +21,7 @@ from maymust.core.speakers import Question, Rest, Speakers
 from maymust.core.tool_set import ToolSet, ToolSets
 from maymust.core.tool_spec import FINAL_ANSWER, ToolLike
 from maymust.core.verdict import Extra
-from maymust.errors import PolicyError
+from maymust.errors import ForceUnmetError, PolicyError
 
 _EMPTY = History()
 
@@ -103,12 +103,18 @@ class Policy:
         if extra or relaxed or mode is not None:
             key = (key, relaxed, mode, speakers.key_of(extra))
         rest: Rest = {}
+        steady: frozenset[int] = frozenset()
         if speakers.rest:
             rest = speakers.ask_rest(Question(history, view, memories, given, tools, relaxed))
-            key = (key, speakers.key_of_rest(rest))
+            steady = speakers.steady(tools, extra)
+            key = (key, speakers.key_of_rest(rest, steady))
         entry = tools.by_situation.get(key)
         if entry is None:
             entry = self._fold(key, Question(history, view, memories, given, tools, relaxed), rest, extra, mode)
+        elif steady:
+            entry = _renewed(entry, rest, steady)
+            # The newest one is the nearest to what comes next. What the key speaks of is in both.
+            tools.by_situation[key] = entry
         folded: Folded = entry[1]
         permit = Permit(folded, history, self._seats, view, memories)
         if not folded.allowed:
@@ -187,6 +193,16 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"Policy([{', '.join(one.name for one in self.requirements)}], tools=[{', '.join(self.tools)}])"
+
+
+def _renewed(entry: tuple[Any, Folded], rest: Rest, steady: frozenset[int]) -> tuple[Any, Folded]:
+    """The fold of a situation with other values in the rules of these requirements."""
+    said, folded = entry
+    changed = {place: rest[place] for place in steady if rest[place] is not said[place]}
+    if not changed:
+        return entry
+    rules = {place: answer[0] for place, answer in changed.items() if not isinstance(answer, ForceUnmetError)}
+    return [changed.get(place, answer) for place, answer in enumerate(said)], folded.renewed(rules)
 
 
 def _view_of(run: RunView, tools: ToolSet) -> RunView:

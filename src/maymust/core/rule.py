@@ -56,6 +56,19 @@ class Rule:
         if self.arguments is not None:
             object.__setattr__(self, "arguments", check_fragments(self.arguments, f"{about}: arguments"))
 
+    def narrowed(self, arguments: Mapping[str, Fragment]) -> Rule:
+        """The same rule with other fragments, unchecked: the caller vouches for them."""
+        other, put = object.__new__(Rule), object.__setattr__
+        put(other, "target", self.target)
+        put(other, "allowed", self.allowed)
+        put(other, "reason", self.reason)
+        put(other, "prevent_stop", self.prevent_stop)
+        put(other, "forced", self.forced)
+        put(other, "hidden", self.hidden)
+        put(other, "ask", self.ask)
+        put(other, "arguments", arguments)
+        return other
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form of a resolved rule. Switches at their default are left out."""
         data: dict[str, Any] = {"target": target_text(self.target)}

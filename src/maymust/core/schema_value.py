@@ -128,6 +128,11 @@ def _sized(kind: Any, test: Callable[[int, Any], bool]) -> Callable[[Any, Any, M
     return lambda argument, value, schema: not isinstance(value, kind) or test(len(value), argument)
 
 
+def _pattern(argument: Any, value: Any, _: Mapping[str, Any]) -> bool:
+    # JSON's `$` is the very end of a text, Python's may be followed by a line break.
+    return not isinstance(value, str) or re.search(re.sub(r"(?<!\\)\$$", r"\\Z", argument), value) is not None
+
+
 _CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], bool]] = {
     "type": _type,
     "enum": lambda argument, value, schema: any(json_equal(item, value) for item in argument),
@@ -139,7 +144,7 @@ _CHECKS: dict[str, Callable[[Any, Any, Mapping[str, Any]], bool]] = {
     "multipleOf": _multiple,
     "minLength": _sized(str, lambda size, bound: size >= bound),
     "maxLength": _sized(str, lambda size, bound: size <= bound),
-    "pattern": lambda argument, value, schema: not isinstance(value, str) or re.search(argument, value) is not None,
+    "pattern": _pattern,
     "minItems": _sized((list, tuple), lambda size, bound: size >= bound),
     "maxItems": _sized((list, tuple), lambda size, bound: size <= bound),
     "uniqueItems": _unique,

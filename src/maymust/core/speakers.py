@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +18,9 @@ from maymust.errors import ForceUnmetError
 
 Said: TypeAlias = tuple[Rule, ...]
 Rest: TypeAlias = dict[int, Said | ForceUnmetError]
+
+
+_NOBODY: frozenset[int] = frozenset()
 
 
 class Question(NamedTuple):
@@ -47,6 +51,28 @@ class Speakers:
         self.rest = tuple(place for place, is_whole in enumerate(whole) if not is_whole)
         self.opaque = tuple(seat for seat, built_in in zip(self.seats, self._built_in, strict=True) if not built_in)
         self._interned = Interned()
+        self._narrowers = self._steady_narrowers()
+
+    def _steady_narrowers(self) -> dict[int, str]:
+        """Places of requirements whose rules differ in nothing a fold looks at as long as they allow, each with its tool.
+
+        They narrow one parameter by values of which there is always one the tool takes; where somebody else may narrow it too, there
+        may be none in common.
+        """
+        if self.opaque:
+            return {}
+        narrowed = [(place, getattr(seat, "narrows", None)) for place, seat in enumerate(self.seats)]
+        several = Counter(what for _, what in narrowed if what is not None)
+        return {place: what[0] for place, what in narrowed if place in self.rest and what is not None and several[what] == 1}
+
+    def steady(self, tools: ToolSet, extra: Sequence[Extra]) -> frozenset[int]:
+        """The places of such requirements over these tools."""
+        if not self._narrowers or any(one.rule.arguments for one in extra):
+            return _NOBODY
+        if tools.steady is None:
+            home = self._home.by_name
+            tools.steady = frozenset(place for place, name in self._narrowers.items() if tools.by_name.get(name) is home.get(name))
+        return tools.steady
 
     def ask(self, place: int, question: Question) -> Said:
         """What one requirement says, as a tuple whose identity tells its contents. Raises what the requirement raises."""
@@ -90,12 +116,17 @@ class Speakers:
             said.append(answer)
         return said
 
-    def key_of_rest(self, rest: Rest) -> tuple[int, ...]:
-        """What tells the answers of the rest apart."""
-        return tuple(
-            -id(answer.rule and self._interned.rule(answer.rule)) if isinstance(answer, ForceUnmetError) else id(answer)
-            for answer in rest.values()
-        )
+    def key_of_rest(self, rest: Rest, steady: frozenset[int] = frozenset()) -> tuple[int, ...]:
+        """What tells the answers of the rest apart, as far as a fold is concerned."""
+        if steady:
+            return tuple(
+                0 if place in steady and not isinstance(answer, ForceUnmetError) and answer[0].allowed else self._identity(answer)
+                for place, answer in rest.items()
+            )
+        return tuple(map(self._identity, rest.values()))
+
+    def _identity(self, answer: Said | ForceUnmetError) -> int:
+        return -id(answer.rule and self._interned.rule(answer.rule)) if isinstance(answer, ForceUnmetError) else id(answer)
 
     def view_of(self, place: int, view: RunView, memories: Mapping[str, dict[str, Any]] | None) -> RunView:
         """The run as one requirement sees it: with its own memory."""

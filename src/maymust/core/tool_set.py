@@ -38,11 +38,13 @@ class ToolSet:
     order   place of each name in `all`
     view    the run as requirements see it when nobody gives another
 
+    steady  kept by the policy's `Speakers`
+
     `by_situation` and `by_rules` keep what was folded over these tools, by what tells one fold from another.
     Raises PolicyError for two tools of one name and for reserved names.
     """
 
-    __slots__ = ("all", "by_name", "by_rules", "by_situation", "names", "order", "specs", "view")
+    __slots__ = ("all", "by_name", "by_rules", "by_situation", "names", "order", "specs", "steady", "view")
 
     def __init__(self, tools: Iterable[ToolLike]) -> None:
         self.specs = tuple(tools)
@@ -60,6 +62,7 @@ class ToolSet:
         self.all = (*self.names, FINAL_ANSWER)
         self.order = {name: place for place, name in enumerate(self.all)}
         self.view = RunView(tools=self.names)
+        self.steady: frozenset[int] | None = None
         self.by_situation = Shelf(_FOLDS)
         self.by_rules = Shelf(_FOLDS)
 

@@ -107,6 +107,19 @@ class Voice:
         self.evidence = evidence
         self.unlock = unlock
 
+    def saying(self, rule: Rule) -> Voice:
+        """The same voice with another rule on the same tool."""
+        other = Voice.__new__(Voice)
+        other.requirement, other.priority, other.rule, other.order, other.seat = (
+            self.requirement,
+            self.priority,
+            rule,
+            self.order,
+            self.seat,
+        )
+        other.lapses_force, other.evidence, other.unlock = self.lapses_force, self.evidence, self.unlock
+        return other
+
     @property
     def is_extra(self) -> bool:
         """True for a rule of the run itself."""

@@ -19,9 +19,11 @@ from maymust import (
     AskPermissionRequirement,
     Decision,
     FunctionInvocationContext,
+    Rule,
     RunError,
     RunState,
     ask_in_terminal,
+    requirement,
     tool,
 )
 from maymust.models import ScriptedModel, call
@@ -87,6 +89,18 @@ def test_only_a_bool_or_a_decision_is_a_decision(wrong: Any) -> None:
     agent = _agent([call("pay", amount=5), DONE])
     with pytest.raises(RunError, match="stays closed"):
         agent.resume_sync(agent.run_sync("go"), {"c1": wrong})
+
+
+def test_whoever_is_asked_hears_why() -> None:
+    @requirement(targets=["pay"], name="strangers")
+    def asks(history: Any) -> Rule:
+        return Rule("pay", ask=True, reason="a stranger's page was read before")
+
+    agent = Agent(ScriptedModel([call("pay", amount=5), DONE]), tools=[pay], requirements=[asks])
+    paused = agent.run_sync("go")
+    for result in (paused, agent.resume_sync(RunState.from_json(paused.state.to_json()))):
+        assert [(one.requirements, one.reasons) for one in result.pending] == [(("strangers",), ("a stranger's page was read before",))]
+    assert agent.resume_sync(paused, {"c1": True}).answer == "done"
 
 
 # --- when ---

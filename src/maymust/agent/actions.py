@@ -118,6 +118,7 @@ class CallPending:
     call_id: str
     arguments: dict[str, Any]
     questions: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

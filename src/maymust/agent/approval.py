@@ -30,6 +30,12 @@ def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any], ord
     return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 
 
+def reasons_to_ask(permit: Permit, tool: str, requirements: Sequence[str]) -> tuple[str, ...]:
+    """What these requirements give as a reason for asking about the tool, each reason once."""
+    asking = (spoken.rule for spoken in permit.why(tool) if spoken.requirement in requirements and spoken.rule.target == tool)
+    return tuple(dict.fromkeys(rule.reason for rule in asking if rule.ask and rule.reason))
+
+
 def _matches(fragments: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:
     # A parameter that is not there cannot be shown to be harmless, so it is asked about.
     return all(param not in arguments or in_question(fragment)(arguments[param]) for param, fragment in fragments.items())
@@ -66,9 +72,10 @@ async def ask_in_terminal(call: PendingCall) -> Decision:
             f"{call.tool} needs a person's yes, and standard input is no terminal; pass a handler, or leave it out to pause the run"
         )
     shown = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", json.dumps(call.arguments, ensure_ascii=False))
+    why = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", "".join(f" ({reason})" for reason in call.reasons))
     async with _terminal():
         while True:
-            line = await _line(f"Allow {call.tool}({shown})? [y/n, a reason may follow n] ")
+            line = await _line(f"Allow {call.tool}({shown})?{why} [y/n, a reason may follow n] ")
             if not line:
                 raise RunError(f"{call.tool} needs a person's yes, and the terminal was closed")
             word, _, reason = line.strip().partition(" ")

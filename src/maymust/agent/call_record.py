@@ -34,7 +34,7 @@ class CallRecord:
     refusal      why it is not admitted, in words for the model; None when it may run
     started      its body was started
     arguments    the arguments that were judged, as JSON; None while there are none
-    questions    names of the requirements whose question waits for a person
+    questions    names of the requirements whose question waits for a person, and `reasons` why they ask
     text_answer  not a call of the model's, but a text that stands for the final answer; it leaves no step
     shown        the raw arguments with their secrets masked; None when there are none
     sealed       it was read from JSON, which holds no secrets: it cannot run any more
@@ -49,6 +49,7 @@ class CallRecord:
     ran: bool = False
     arguments: dict[str, Any] | None = None
     questions: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     approvals: tuple[Approval, ...] = ()
     outcome: Outcome | None = None
     output: Any = None
@@ -82,6 +83,7 @@ class CallRecord:
             "ran": self.ran,
             "arguments": self.arguments,
             "questions": list(self.questions),
+            "reasons": list(self.reasons),
             "approvals": [
                 {"requirement": a.requirement, "allow": a.allow, "arguments": dict(a.arguments), "reason": a.reason, "by": a.by}
                 for a in self.approvals
@@ -97,7 +99,7 @@ class CallRecord:
     def from_dict(cls, data: Mapping[str, Any]) -> CallRecord:
         """The record whose `to_dict` gave `data`."""
         fields = dict(data)
-        fields["questions"] = tuple(fields["questions"])
+        fields["questions"], fields["reasons"] = tuple(fields["questions"]), tuple(fields["reasons"])
         fields["approvals"] = tuple(Approval(**approval) for approval in fields["approvals"])
         fields["outcome"] = Outcome(fields["outcome"]) if fields["outcome"] else None
         return cls(**fields)

@@ -11,7 +11,7 @@ from typing import Any
 from maymust.agent import events
 from maymust.agent.actions import CallPending, Decided, ToolFinished, ToolStarted
 from maymust.agent.admission import call_permit
-from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about
+from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about, reasons_to_ask
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
 from maymust.agent.call_outcome import CallFailed, Done, Paused, shorten
@@ -204,17 +204,18 @@ class CallRunner:
                 if handler is None:
                     waiting.append(name)
                     continue
-                answer = await self._put(name, handler, policy[name], parsed)
+                answer = await self._put(self._pending(parsed, (name,), permit), handler, policy[name], parsed)
             if not answer.allow:
                 return Done(Outcome.DENIED, denial_text(answer), arguments=parsed.json)
         if waiting:
-            self._emit(events.QuestionAsked, call=self._pending(parsed, tuple(waiting)))
-            self._session.apply(CallPending(record.call_id, parsed.json, tuple(waiting)))
+            call = self._pending(parsed, tuple(waiting), permit)
+            self._emit(events.QuestionAsked, call=call)
+            self._session.apply(CallPending(record.call_id, parsed.json, call.requirements, call.reasons))
             raise Paused
         return None
 
-    async def _put(self, name: str, handler: Any, requirement: Any, parsed: Parsed) -> Approval:
-        call = self._pending(parsed, (name,))
+    async def _put(self, call: PendingCall, handler: Any, requirement: Any, parsed: Parsed) -> Approval:
+        name = requirement.name
         self._emit(events.QuestionAsked, call=call)
         decision = await ask_handler(handler, call, name)
         shared = getattr(requirement, "remember_in", None)
@@ -226,8 +227,9 @@ class CallRunner:
         self._emit(events.QuestionAnswered, call=call, allow=decision.allow, reason=decision.reason, by=decision.by)
         return Approval(name, decision.allow, parsed.json, decision.reason, decision.by)
 
-    def _pending(self, parsed: Parsed, names: tuple[str, ...]) -> PendingCall:
-        return PendingCall(self._record.call_id, self._record.name, json.loads(json.dumps(parsed.json)), names)
+    def _pending(self, parsed: Parsed, names: tuple[str, ...], permit: Permit) -> PendingCall:
+        arguments, tool = json.loads(json.dumps(parsed.json)), self._record.name
+        return PendingCall(self._record.call_id, tool, arguments, names, reasons_to_ask(permit, tool, names))
 
     async def _body(self, tool: Tool, parsed: Parsed) -> Done:
         session, record = self._session, self._record

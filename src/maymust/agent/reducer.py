@@ -103,7 +103,7 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
             continue
         child = state.children.get(record.call_id)
         if child is None:
-            found.append(PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions))
+            found.append(PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions, record.reasons))
         else:
             found += [replace(call, call_id=f"{record.call_id}/{call.call_id}") for call in pending_calls(child)]
     return tuple(found)
@@ -169,7 +169,7 @@ def _tool_finished(event: ToolFinished, state: RunState) -> None:
 
 
 def _call_pending(event: CallPending, state: RunState) -> None:
-    _change(state, event.call_id, status="pending", arguments=event.arguments, questions=event.questions)
+    _change(state, event.call_id, status="pending", arguments=event.arguments, questions=event.questions, reasons=event.reasons)
 
 
 def _decided(event: Decided, state: RunState) -> None:
@@ -180,7 +180,7 @@ def _decided(event: Decided, state: RunState) -> None:
     arguments = dict(record.arguments or {}) if event.arguments is None else event.arguments
     given = tuple(Approval(name, event.allow, arguments, event.reason, event.by) for name in names)
     status = "admitted" if event.requirement is None else record.status
-    _change(state, event.call_id, status=status, approvals=(*record.approvals, *given), questions=())
+    _change(state, event.call_id, status=status, approvals=(*record.approvals, *given), questions=(), reasons=())
     for name in names:
         asking = next((requirement for requirement in plan_of(state).policy.requirements if requirement.name == name), None)
         if event.remember or getattr(asking, "remember_choices", False):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from maymust.agent.call_record import CallRecord, PendingCall
+from maymust.agent.compaction import Compacted
 from maymust.agent.state import RunState
 from maymust.agent.turn import StopReason
 from maymust.core.rule import Rule
@@ -35,6 +36,13 @@ class CallModel:
 
 
 @dataclass(slots=True)
+class Compact:
+    """These messages are the ones to shorten before the next model call; report `MessagesCompacted`, also when nothing was gained."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(slots=True)
 class RunTools:
     """These calls ought to be under way now; report `ToolStarted`, `CallPending` and `ToolFinished` for each."""
 
@@ -55,7 +63,7 @@ class Finish:
     stop_reason: StopReason
 
 
-Action = EvaluateRules | CallModel | RunTools | Ask | Finish
+Action = EvaluateRules | Compact | CallModel | RunTools | Ask | Finish
 
 
 # --- events ---
@@ -82,6 +90,13 @@ class ModelFailed:
 
     usage: Usage
     lost: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class MessagesCompacted:
+    """What a compaction came to; None for nothing."""
+
+    made: Compacted | None
 
 
 @dataclass(slots=True)
@@ -188,6 +203,7 @@ Event = (
     RulesGiven
     | ModelReplied
     | ModelFailed
+    | MessagesCompacted
     | ToolStarted
     | ToolFinished
     | CallPending

@@ -13,12 +13,13 @@ from maymust.agent.blocking import blocking
 from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
 from maymust.agent.child import ChildTool
+from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.fragments import check_policy
 from maymust.agent.inputs import Input, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
-from maymust.agent.plan import LoopPlan, OnStall, PromptLayout, policy_of
+from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, policy_of
 from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
 from maymust.agent.resuming import prepare_resume
@@ -54,6 +55,9 @@ class Agent(Generic[T]):
     on_stall               "relax" obligations for a model that gives no usable reply, or "stop"
     prompt_layout          "stable" keeps the prompt's prefix, "classic" renders the system prompt anew each step
     templates              the words of the prompt, as plain functions
+    compaction             how a long conversation is made shorter for the model: `ShortenOutputs()`, `Summarise()`, or your own
+    narrow                 "status" tells the model in words what rules leave of arguments, "schema" also narrows the tools' schemas,
+                           which changes the tool list; "schema" is the default for models that a grammar constrains: only that changes
     show_errors            False keeps the text of tools' exceptions (other than `ToolError`) from the model
 
     Raises PolicyError for contradictions, unknown and duplicate names.
@@ -79,15 +83,21 @@ class Agent(Generic[T]):
         on_stall: OnStall = "relax",
         prompt_layout: PromptLayout = "stable",
         templates: Templates = DEFAULT,
+        compaction: Compaction | None = None,
+        narrow: Narrow | None = None,
         show_errors: bool = True,
     ) -> None:
         if on_stall not in ("relax", "stop"):
             raise PolicyError(f"on_stall={on_stall!r}: give 'relax' or 'stop'")
         if prompt_layout not in ("stable", "classic"):
             raise PolicyError(f"prompt_layout={prompt_layout!r}: give 'stable' or 'classic'")
+        if narrow not in (None, "status", "schema"):
+            raise PolicyError(f"narrow={narrow!r}: give 'status' or 'schema'")
         self.model: ChatModel = model_by_name(model) if isinstance(model, str) else model
         if not isinstance(self.model, ChatModel):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
+        if compaction is not None and not isinstance(compaction, Compaction):
+            raise PolicyError(f"compaction={compaction!r}: give ShortenOutputs(), Summarise(), or an object with limit and compact()")
         self.name, self.description, self.instructions = name, description, instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
         bound = policy_of(policy, requirements, final_answer_as_tool, own, more)
@@ -105,6 +115,8 @@ class Agent(Generic[T]):
             layout=prompt_layout,
             told=self.model.capabilities,
             templates=templates,
+            compaction=compaction,
+            narrow=narrow or ("schema" if self.model.capabilities.subset == "grammar" else "status"),
         )
         self.middleware = as_middleware(middleware)
         self.show_errors = show_errors

@@ -9,10 +9,23 @@ import time
 from typing import Any, NoReturn
 
 from maymust.agent import events
-from maymust.agent.actions import Ask, CallModel, Cancelled, EvaluateRules, Finish, ModelFailed, ModelReplied, RulesGiven, RunTools
+from maymust.agent.actions import (
+    Ask,
+    CallModel,
+    Cancelled,
+    Compact,
+    EvaluateRules,
+    Finish,
+    MessagesCompacted,
+    ModelFailed,
+    ModelReplied,
+    RulesGiven,
+    RunTools,
+)
 from maymust.agent.answer_stream import AnswerStream, settle_answer, withdraw
 from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner
+from maymust.agent.compaction import Compacted, tokens_of, valid
 from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
 from maymust.agent.question_order import QuestionOrder
@@ -24,6 +37,7 @@ from maymust.core.rule import Rule
 from maymust.errors import MaymustError, PolicyError, RunError
 from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
 from maymust.models.failures import ModelFailure, OutputError
+from maymust.models.message import Message
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +56,9 @@ async def drive(session: Session) -> None:
             if session.listeners.paced:
                 await session.listeners.caught_up()
             action = next_action(session.state)
-            if isinstance(action, CallModel):
+            if isinstance(action, Compact):
+                await _compact(session, action.messages)
+            elif isinstance(action, CallModel):
                 await _call_model(session, action.request)
             elif isinstance(action, RunTools):
                 await _run_tools(session, action.calls, flight, order)
@@ -106,6 +122,24 @@ async def _start(session: Session) -> None:
                 if inspect.isawaitable(answer):
                     await answer
         session.state.started = True
+
+
+async def _compact(session: Session, messages: tuple[Message, ...]) -> None:
+    """Make the conversation shorter. What fails here costs nothing but the attempt: the run goes on with all messages."""
+    compaction, made = session.plan.compaction, None
+    assert compaction is not None
+    try:
+        made = await compaction.compact(messages, session.model)
+    except Exception:
+        log.exception("run %s: the conversation could not be compacted; it goes on as it is", session.state.run_id)
+    if made is not None and (wrong := valid(messages, made)):
+        log.error("run %s: the compaction %r is not used: %s", session.state.run_id, compaction, wrong)
+        made = Compacted((), 0, made.usage)
+    before = session.state.messages
+    session.apply(MessagesCompacted(made))
+    if made is not None and made.replaces and session.listeners.wants(events.ConversationCompacted):
+        sizes = tokens_of(before), tokens_of(session.state.messages)
+        session.listeners.emit(events.ConversationCompacted(session.state.run_id, *sizes))
 
 
 async def _call_model(session: Session, request: ModelRequest) -> None:

@@ -86,6 +86,14 @@ class AbilityLost(RunEvent):
 
 
 @dataclass(slots=True)
+class ConversationCompacted(RunEvent):
+    """The conversation was made shorter for the model: from about `before` tokens to about `after`."""
+
+    before: int
+    after: int
+
+
+@dataclass(slots=True)
 class ModelCallFailed(RunEvent):
     """There is no reply, after all attempts; the run breaks off with what it has. `kind` as in `ModelFailure`."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.templates import DEFAULT, Templates
@@ -17,6 +18,8 @@ from maymust.tools.function_tool import Tool
 
 OnStall = Literal["relax", "stop"]
 PromptLayout = Literal["stable", "classic"]
+Narrow = Literal["status", "schema"]
+"""Where the model is told what rules leave of arguments: in the step's status, or in the schemas of the tools as well."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class LoopPlan:
     layout: PromptLayout = "stable"
     told: Capabilities = field(default_factory=Capabilities)
     templates: Templates = DEFAULT
+    compaction: Compaction | None = None
+    narrow: Narrow = "status"
 
     @cached_property
     def known(self) -> Mapping[str, Tool]:

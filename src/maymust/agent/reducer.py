@@ -18,10 +18,12 @@ from maymust.agent.actions import (
     Cancelled,
     ChildEvent,
     ChildStarted,
+    Compact,
     Decided,
     EvaluateRules,
     Event,
     Finish,
+    MessagesCompacted,
     MessageSent,
     ModelFailed,
     ModelReplied,
@@ -35,6 +37,7 @@ from maymust.agent.actions import (
 from maymust.agent.admission import stale_requirements
 from maymust.agent.budget import Budget
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
+from maymust.agent.compacting import compaction_due, take_compacted
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.planning import plan_of, plan_turn
@@ -57,6 +60,8 @@ def next_action(state: RunState) -> Action:
     if state.phase == "plan":
         raise state.failure if state.failure is not None else RunError("this run state belongs to no agent yet; give it to Agent.resume()")
     if state.phase == "model":
+        if plan_of(state).compaction is not None and compaction_due(state):
+            return Compact(state.messages[state.compacted :])
         if state.request is None:
             state.request = build_request(state)
         return CallModel(state.request)
@@ -146,7 +151,11 @@ def _model_replied(event: ModelReplied, state: RunState) -> None:
 def _model_failed(event: ModelFailed, state: RunState) -> None:
     state.usage += event.usage
     state.lost = tuple(dict.fromkeys((*state.lost, *event.lost)))
-    state.asked = None
+    state.request = None
+
+
+def _messages_compacted(event: MessagesCompacted, state: RunState) -> None:
+    take_compacted(state, event.made)
 
 
 def _tool_started(event: ToolStarted, state: RunState) -> None:
@@ -248,6 +257,7 @@ def _child_event(event: ChildEvent, state: RunState) -> None:
 _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
     ModelReplied: _model_replied,
     ModelFailed: _model_failed,
+    MessagesCompacted: _messages_compacted,
     ToolStarted: _tool_started,
     ToolFinished: _tool_finished,
     CallPending: _call_pending,

@@ -72,6 +72,9 @@ class RunState:
     exposure: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     last_status: str = ""
     lost: tuple[str, ...] = ()
+    compacted: int = 0
+    compacted_at: int = -1
+    compacted_size: int = 0
     offers: tuple[Offer, ...] = ()
     stop_reason: StopReason | None = None
     answer: str | None = None
@@ -92,7 +95,6 @@ class RunState:
     failure: Exception | None = field(default=None, repr=False)
     standing: tuple[Extra, ...] | None = field(default=None, repr=False)
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
-    asked: tuple[TurnPlan, Log[Message], ModelRequest] | None = field(default=None, repr=False)
     request: ModelRequest | None = field(default=None, repr=False)
     exempt: frozenset[str] | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
@@ -179,6 +181,7 @@ class RunState:
 _PLAIN = [
     "run_id", "system", "agent", "policy_hash", "policy", "phase", "carried", "carried_invocations", "recorded", "released",
     "memories", "now", "started", "metadata", "seconds", "bad_replies", "failing_turns", "exposure", "last_status", "stop_reason", "lost",
+    "compacted", "compacted_at", "compacted_size",
     "answer", "output", "unmet", "error", "tool_names", "child_turns",
 ]
 # fmt: on

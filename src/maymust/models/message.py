@@ -57,7 +57,7 @@ class Message:
 
     `parts` is set when there is more than text. `extra` holds what a provider wants back
     unchanged (reasoning items, thinking blocks), as JSON, keyed by the adapter's name.
-    `kind` tells our own words from the user's: a `nudge` stays, a `status` is left out of the next request
+    `kind` tells our own words from the user's: a `nudge` and a `summary` stay, a `status` is left out of the next request
     (except for models whose reasoning is bound to the prefix).
     """
 
@@ -67,7 +67,7 @@ class Message:
     call_id: str | None = None
     parts: tuple[Part, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    kind: Literal["", "nudge", "status"] = ""
+    kind: Literal["", "nudge", "status", "summary"] = ""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, without what is empty."""

@@ -9,7 +9,6 @@ from maymust.agent.offers import offers_of
 from maymust.agent.planning import plan_of
 from maymust.agent.state import RunState
 from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView
-from maymust.agent.turn import TurnPlan
 from maymust.core.log import Log
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -46,16 +45,9 @@ class Conversation(Sequence[Message]):
 
 
 def build_request(state: RunState) -> ModelRequest:
-    """The request of the coming turn; kept, since it is asked for when the model is called and again when it has replied."""
-    coming = state.coming
+    """The request of the coming turn."""
+    plan, coming = plan_of(state), state.coming
     assert coming is not None
-    if state.asked is None or state.asked[0] is not coming or state.asked[1] is not state.messages:
-        state.asked = (coming, state.messages, _request(state, coming))
-    return state.asked[2]
-
-
-def _request(state: RunState, coming: TurnPlan) -> ModelRequest:
-    plan = plan_of(state)
     assert coming.permit is not None
     permit = coming.permit
     allowed, choice = permit.allowed, permit.tool_choice

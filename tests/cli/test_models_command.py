@@ -35,7 +35,7 @@ def test_path_of_weights_that_are_not_pulled_says_how_to_pull_them(tmp_path: Pat
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     done = maymust_command("models", "pull", "gpt-9")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "'gpt-9'" in done.stderr
     assert "smollm2" in done.stderr
     assert "Traceback" not in done.stderr

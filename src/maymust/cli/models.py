@@ -10,6 +10,7 @@ from maymust.cli.options import add_command
 
 if TYPE_CHECKING:
     from maymust.cli.options import Parser, Subparsers
+    from maymust.models.weights import Weights
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -46,18 +47,30 @@ def pull_model(arguments: argparse.Namespace) -> int:
     """Pull, with progress on stderr; the path goes to stdout."""
     from maymust.models import weights
 
-    print(weights.pull(arguments.name or weights.DEFAULT))
+    print(weights.pull(_known(arguments.name or weights.DEFAULT)))
     return CLEAN
 
 
 def print_path(arguments: argparse.Namespace) -> int:
     """Print the path of pulled weights."""
     from maymust.cli.console import Console
-    from maymust.models import weights
+    from maymust.models.weights import DEFAULT
 
-    known = weights.known(arguments.name or weights.DEFAULT)
+    known = _known(arguments.name or DEFAULT)
     if not known.is_pulled():
         Console().error(f"{known.name} is not pulled yet; run `maymust models pull {known.name}`")
         return FINDINGS
     print(known.path)
     return CLEAN
+
+
+def _known(name: str) -> Weights:
+    """The weights of a name. Raises UnusableError for an unknown one."""
+    from maymust.cli.console import UnusableError
+    from maymust.errors import MaymustError
+    from maymust.models import weights
+
+    try:
+        return weights.known(name)
+    except MaymustError as error:
+        raise UnusableError(str(error)) from error

@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from maymust.agent.agent import Agent
 from maymust.cli.console import UnusableError
 from maymust.core.policy import Policy
 from maymust.core.tool_spec import did_you_mean
@@ -47,7 +46,8 @@ def load_target(text: str) -> Target:
             found = found()
         except Exception as error:
             raise UnusableError(f"{text} is called for its policy, and raised {type(error).__name__}: {error}") from error
-    policy = found.policy if isinstance(found, Agent) else found
+    # An Agent has a policy; loading the class to ask would load everything that runs agents.
+    policy = found if isinstance(found, Policy) else getattr(found, "policy", None)
     if not isinstance(policy, Policy):
         raise UnusableError(f"{text} is {type(found).__name__}: give a Policy, an Agent, or a function without arguments that gives one")
     return Target(text, policy, None, module)

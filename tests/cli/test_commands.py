@@ -1,0 +1,177 @@
+"""check, diff, graph, schema, completion and version."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from maymust.policyfile.schema import schema_text
+from tests.cli.commands import command, process, write
+
+RESEARCH = """\
+version: 1
+tools: [think, search, fetch]
+rules:
+  think-first: {conditional: think, force_at_step: 1}
+  must-search: {conditional: search, min_invocations: 1, max_invocations: 2}
+  fetch-later: {conditional: fetch, only_after: search}
+  ask-fetch: {ask: fetch}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    write(tmp_path, "r.policy.yaml", RESEARCH)
+    return tmp_path
+
+
+def test_check_prints_the_permit_after_some_calls(here: Path) -> None:
+    done = command(here, "check", "r.policy.yaml", "--calls", "think,search!failed")
+    assert done.code == 0
+    assert done.out == (
+        "✓ 1. think\n"
+        "✓ 2. search!failed\n"
+        "\n"
+        "r.policy.yaml after think, search!failed\n"
+        "\n"
+        "● allowed   think\n"
+        "● allowed   search\n"
+        "⊘ denied    fetch         search has to succeed first [fetch-later]\n"
+        "                          → fetch opens after search\n"
+        "⊘ denied    final_answer  search has to succeed before the end [must-search]\n"
+        "                          → final_answer opens after search\n"
+        "tool_choice: required; the run may not stop\n"
+    )
+
+
+def test_check_stops_at_the_first_refused_call_with_the_reason(here: Path) -> None:
+    done = command(here, "check", "r.policy.yaml", "--calls", "think,fetch,search")
+    assert done.code == 1
+    assert "✗ 2. fetch: not now: search has to succeed first; you may call: think, search" in done.out
+    data = json.loads(command(here, "check", "r.policy.yaml", "--calls", "think,fetch", "--json").out)
+    assert data["schema"] == "maymust.check/1"
+    assert [call["admitted"] for call in data["calls"]] == [True, False]
+    assert data["permit"]["tools"][2]["opens_after"] == ["search"]
+
+
+def test_check_knows_questions_the_end_and_dead_ends(here: Path) -> None:
+    assert (
+        "? ask       fetch         a person is asked [ask-fetch]" in command(here, "check", "r.policy.yaml", "--calls", "think,search").out
+    )
+    assert "the run has ended" in command(here, "check", "r.policy.yaml", "--calls", "think,search,final_answer").out
+    assert command(here, "check", "r.policy.yaml", "--calls", "think,search,fetch!denied").code == 0
+    assert command(here, "check", "r.policy.yaml", "--calls", "think!denied").code == 1
+    rules = "  one: {conditional: a, max_invocations: 1}\n  two: {conditional: b, min_invocations: 1, only_before: a}\n"
+    write(here, "d.policy.yaml", f"version: 1\ntools: [a, b]\nrules:\n{rules}")
+    done = command(here, "check", "d.policy.yaml", "--calls", "a")
+    assert done.code == 1
+    assert "no next step: nothing may be called and the run may not end" in done.out
+    assert json.loads(command(here, "check", "d.policy.yaml", "--calls", "a", "--json").out)["error"]["name"] == "dead_end"
+
+
+def test_check_refuses_words_it_does_not_know(here: Path) -> None:
+    done = command(here, "check", "r.policy.yaml", "--calls", "serch")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "maymust: error: --calls: there is no tool called serch; did you mean search or fetch?\n"
+    assert "did you mean failed?" in command(here, "check", "r.policy.yaml", "--calls", "search!faild").err
+
+
+def test_diff_says_what_the_second_policy_allows_more_for_each_reason(here: Path) -> None:
+    write(here, "n.policy.yaml", RESEARCH.replace("max_invocations: 2", "max_invocations: 3").replace(", force_at_step: 1", ""))
+    done = command(here, "diff", "r.policy.yaml", "n.policy.yaml", "--json")
+    data = json.loads(done.out)
+    assert (done.code, data["exit_code"], data["schema"]) == (1, 1, "maymust.diff/1")
+    gains = [(gain["tool"], gain["witness"], gain["rules"]) for gain in data["gains"]]
+    assert ("search", [], ["think-first"]) in gains
+    assert ("search", ["think", "search", "search"], ["must-search"]) in gains
+    text = command(here, "diff", "r.policy.yaml", "n.policy.yaml").out
+    assert "search may be called, and r.policy.yaml refuses it: think has to be called now" in text
+    assert "= witness: think, search, search, search" in text
+    assert command(here, "diff", "n.policy.yaml", "r.policy.yaml").code == 0
+
+
+def test_diff_sees_that_nobody_is_asked_any_more_and_that_a_tool_is_new(here: Path) -> None:
+    write(here, "n.policy.yaml", RESEARCH.replace("  ask-fetch: {ask: fetch}\n", "").replace("fetch]", "fetch, delete]"))
+    done = command(here, "diff", "r.policy.yaml", "n.policy.yaml", "--json")
+    gains = {(gain["tool"], gain["kind"]): gain["witness"] for gain in json.loads(done.out)["gains"]}
+    assert gains == {("fetch", "unasked"): ["think", "search"], ("delete", "allowed"): ["think"]}
+
+
+def test_diff_is_undecided_where_it_cannot_look(here: Path) -> None:
+    write(here, "n.policy.yaml", RESEARCH.replace("{ask: fetch}", "{ask: fetch, when: {size: {minimum: 9}}}"))
+    done = command(here, "diff", "r.policy.yaml", "n.policy.yaml")
+    assert done.code == 3
+    assert "not compared: when a person is asked about fetch" in done.out
+    assert command(here, "diff", "r.policy.yaml", "r.policy.yaml", "--limit", "2").code == 3
+    assert command(here, "diff", "-", "-").code == 2
+
+
+def test_diff_reads_one_side_from_stdin(here: Path) -> None:
+    done = process(
+        here, "diff", "-", "r.policy.yaml", "--format", "github", stdin=RESEARCH.replace("max_invocations: 2", "max_invocations: 1")
+    )
+    assert done.code == 1
+    assert done.out.startswith("::error file=r.policy.yaml,line=2,col=16,title=MD001 allows more,endColumn=22::after think, search, search")
+
+
+def test_graph_in_three_formats(here: Path) -> None:
+    assert command(here, "graph", "r.policy.yaml").out == (
+        "flowchart LR\n"
+        "  %% doubled: the run may end here; a failed call that is not drawn changes nothing\n"
+        '  start(("start")) --> s0\n'
+        '  s0(["0 must think"])\n'
+        '  s1(["1"])\n'
+        '  s2((("2")))\n'
+        '  s3((("3")))\n'
+        '  s0 -->|"think"| s1\n'
+        '  s1 -->|"think"| s1\n'
+        '  s1 -->|"search"| s2\n'
+        '  s2 -->|"think, fetch"| s2\n'
+        '  s2 -->|"search"| s3\n'
+        '  s3 -->|"think, fetch"| s3\n'
+    )
+    dot = command(here, "graph", "r.policy.yaml", "--format", "dot").out
+    assert '  s1 -> s2 [label="search"];' in dot
+    assert command(here, "graph", "r.policy.yaml", "--format", "svg", "-o", "r.svg").out == ""
+    root = ElementTree.parse(here / "r.svg").getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "must think" in texts
+    assert texts.count("think, fetch") == 4  # each with its halo
+
+
+def test_names_cannot_break_out_of_a_graph(here: Path) -> None:
+    write(here, "x.policy.yaml", 'version: 1\ntools: ["<script>", "a\\"|b", "\\\\"]\nrules: {}\n')
+    for form in ("mermaid", "dot", "svg"):
+        assert "<script>" not in command(here, "graph", "x.policy.yaml", "--format", form).out or form == "dot"
+    assert 'label="<script>, a\\"|b, \\\\"' in command(here, "graph", "x.policy.yaml", "--format", "dot").out
+
+
+def test_a_graph_nobody_can_look_at_is_undecided(here: Path) -> None:
+    rules = "".join(f"  r{n}: {{conditional: t{n}, max_invocations: 1}}\n" for n in range(14))
+    write(here, "big.policy.yaml", f"version: 1\ntools: [{', '.join(f't{n}' for n in range(14))}]\nrules:\n{rules}")
+    done = command(here, "graph", "big.policy.yaml")
+    assert (done.code, done.out) == (3, "")
+    assert "more than 5000 states" in done.err
+
+
+def test_schema_and_version_are_printed(here: Path) -> None:
+    assert command(here, "schema").out == schema_text()
+    assert command(here, "version").out == command(here, "--version").out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
+def test_completion_is_a_script_the_shell_takes(here: Path, shell: str) -> None:
+    done = command(here, "completion", shell)
+    assert done.code == 0
+    assert "verify" in done.out
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=done.out, text=True, check=True)
+
+
+def test_words_that_are_nearly_right_are_suggested(here: Path) -> None:
+    assert "there is no 'vrify'; did you mean verify?" in command(here, "vrify").err
+    done = command(here, "verify", "r.policy.yaml", "--format", "sarfi")
+    assert (done.code, "did you mean sarif?" in done.err) == (2, True)

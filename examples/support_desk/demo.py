@@ -15,6 +15,7 @@ from examples.support_desk.show import Screen
 from examples.support_desk.tools import Shop
 from maymust import Agent, Budget, MaymustError, RunResult
 from maymust.models.local import LocalModel
+from maymust.models.structured import Bounds
 
 QUESTION = "Refund 40 dollars to Maria Lopez for order 1007."
 INSTRUCTIONS = "You work at the support desk of a small shop."
@@ -22,14 +23,9 @@ INSTRUCTIONS = "You work at the support desk of a small shop."
 
 def desk(rules: bool = True) -> Agent[str]:
     """The agent. Without rules, everything else is the same."""
-    return Agent(
-        LocalModel(),
-        name="desk",
-        instructions=INSTRUCTIONS,
-        tools=TOOLS,
-        requirements=REQUIREMENTS if rules else [],
-        budget=Budget(turns=12),
-    )
+    model = LocalModel(bounds=Bounds(characters=120))
+    requirements = REQUIREMENTS if rules else []
+    return Agent(model, name="desk", instructions=INSTRUCTIONS, tools=TOOLS, requirements=requirements, budget=Budget(turns=12))
 
 
 async def ask(agent: Agent[str], question: str, shop: Shop, screen: Screen | None = None) -> RunResult[str]:

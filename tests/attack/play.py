@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from maymust import Decision, MaymustError, PolicyError, RunState
+from maymust import Agent, Decision, MaymustError, PolicyError, Run, RunResult, RunState
+from maymust.events import CallFinished, RunEvent
 from tests.attack.adversary import Adversary, ChildAdversary, Reply
 from tests.attack.build import build_agent
 from tests.attack.world import World
@@ -65,7 +66,7 @@ async def play(scenario: dict[str, Any], rng: Random, over: Callable[[Adversary]
     before = len(asyncio.all_tasks())
     state: Any = None
     try:
-        result = await agent.run("go", deps=world)
+        result = await _first_part(scenario, agent, world, arriving)
         while result.stop_reason == "paused" and len(record.pauses) < MOST_PAUSES:
             decisions = _decide(rng, world, result.pending)
             record.pauses.append(
@@ -86,6 +87,50 @@ async def play(scenario: dict[str, Any], rng: Random, over: Callable[[Adversary]
         if child_model is not None:
             _read_children(record, state, child_model)
     return record
+
+
+async def _first_part(scenario: dict[str, Any], agent: Agent[Any], world: World, arriving: list[Any]) -> RunResult[Any]:
+    """The run to its first end. At a crash it goes on from the text of an earlier state, and all that came after is lost."""
+    run = agent.start("go", deps=world)
+    if scenario["crash"] is None:
+        return await run
+    crash = Crash(run, world, scenario["crash"])
+    run.on(RunEvent, crash.see)
+    try:
+        result = await run
+    except MaymustError:
+        if crash.text is None:
+            raise
+    if crash.text is None:
+        return result
+    return await agent.resume(crash.go_back(), deps=world, tools=arriving)
+
+
+class Crash:
+    """Takes the text of the state at the n-th event, and stops the run there."""
+
+    def __init__(self, run: Run[Any], world: World, at: int) -> None:
+        self._run, self._world, self._left = run, world, at
+        self._finished: set[str] = set()
+        self.text: str | None = None
+
+    def see(self, event: RunEvent) -> None:
+        """Count an event."""
+        if self.text is not None:
+            return
+        if isinstance(event, CallFinished):
+            self._finished.add(event.call_id)
+        self._left -= 1
+        if self._left <= 0 and self._run.state.stop_reason is None:
+            self.text = self._run.state.to_json()
+            self._run.cancel()
+
+    def go_back(self) -> RunState:
+        """The state to go on from; the world forgets what came after it, and bodies that had no result yet."""
+        state = RunState.from_json(self.text or "")
+        self._world.bodies[:] = [body for body in self._world.bodies if body["call_id"] in self._finished]
+        del self._world.replies[len(state.turns) :]
+        return state
 
 
 def _decide(rng: Random, world: World, pending: Any) -> dict[str, Decision]:

@@ -27,7 +27,7 @@ def generate(rng: Random) -> dict[str, Any]:
     _changes(rng, tools, later)
     known = [*tools, *(tool for tool in later if tool["loadable"])]
     names = [tool["name"] for tool in known]
-    return {
+    scenario: dict[str, Any] = {
         "tools": tools,
         "later": later,
         "child": child,
@@ -36,7 +36,12 @@ def generate(rng: Random) -> dict[str, Any]:
         "around": _around(rng),
         "model": _model(rng),
         "world": {"fails": rng.choice((0.0, 0.1, 0.3, 0.6)), "yes": rng.choice((0.5, 0.8, 1.0)), "same": rng.choice((0.2, 0.7))},
+        "crash": rng.randint(1, 30) if rng.random() < 0.3 else None,
     }
+    if child is not None or scenario["around"]["layers"] or any(declared.get("handler") for declared in scenario["requirements"]):
+        # What these have seen of a run that is lost would have to be forgotten as well.
+        scenario["crash"] = None
+    return scenario
 
 
 def _child(rng: Random) -> dict[str, Any]:
@@ -51,6 +56,7 @@ def _child(rng: Random) -> dict[str, Any]:
         "settings": {**settings, "tokens": None, "turns": min(settings["turns"], 6)},
         "around": {"layers": 0, "does": {}},
         "model": _model(rng),
+        "crash": None,
     }
 
 

@@ -120,7 +120,7 @@ def many(runs: int, first: int = 0, *, workers: int | None = None) -> Tally:
 
 def show(scenario: dict[str, Any], record: Record) -> str:
     """A scenario and its record, to read."""
-    lines = [json.dumps({key: scenario[key] for key in ("tools", "later", "settings", "around")})]
+    lines = [json.dumps({key: scenario[key] for key in ("tools", "later", "settings", "around", "crash")})]
     lines += [json.dumps(declared) for declared in scenario["requirements"]]
     steps = iter(record.steps)
     for number, reply in enumerate(record.replies, 1):

@@ -75,7 +75,7 @@ def tool_of(spec: dict[str, Any]) -> Tool:
 def _scripted(name: str, typed: bool, repeatable: bool, approval: bool) -> Tool:
     """One object serves all runs."""
     mode: Literal["always_require", "never_require"] = "always_require" if approval else "never_require"
-    decorate = tool(name=name, description=f"Does {name}.", repeatable=repeatable, approval_mode=mode)
+    decorate = tool(name=name, description=f"Does {name}.", repeatable=repeatable, approval_mode=mode, effect="idempotent")
     if typed:
 
         async def with_parameters(context: FunctionInvocationContext, amount: int, tag: str = "x") -> Any:

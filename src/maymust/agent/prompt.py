@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from maymust.agent.narrowed_schema import narrowed_tools
 from maymust.agent.offers import offers_of
 from maymust.agent.planning import plan_of
 from maymust.agent.state import RunState
@@ -68,14 +69,23 @@ def build_request(state: RunState) -> ModelRequest:
         menu = tuple(tool for tool in menu if tool.name in allowed)
     else:
         system = state.system
+    narrowed: tuple[ToolDefinition, ...] = ()
+    offers = offers_of(state, menu, allowed, choice)
+    if plan.narrow == "schema":
+        fitted = narrowed_tools(menu, permit)
+        if plan.told.subset == "grammar":
+            narrowed = tuple(tool for tool, before in zip(fitted, menu, strict=True) if tool is not before)
+        else:
+            menu = fitted
     return ModelRequest(
         Conversation(Message("system", system) if system else None, state.messages, Message("user", due, kind="status") if due else None),
         menu,
         allowed,
         choice,
         text,
-        offers_of(state, menu, allowed, choice),
+        offers,
         state.lost,
+        narrowed,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from maymust.core.narrowing import fragment_words
 from maymust.core.permit import Permit, Verdict
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.tools.function_tool import Tool
@@ -16,6 +17,8 @@ RULES_OF_THE_GAME = (
 ANSWER_BY_TOOL = "When everything is done, call final_answer; that ends the work."
 ALL_OPEN = "All tools are open again."
 GO_ON = "Go on."
+MOST_VALUES = 20
+"""So many values of an argument are named in a status; a model has read the others where they came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,25 @@ def status_text(view: StatusView) -> str:
     """The step's status; empty when everything is open and nothing has to be said."""
     permit = view.permit
     closed = [name for name in permit.tools if permit.verdict(name) in (Verdict.DENIED, Verdict.WITHHELD)]
+    limits = [text for name in permit.allowed if (text := limits_text(permit, name))]
     if not closed:
-        return view.must
+        return " ".join([view.must, *limits] if view.must else limits)
     open_now = [name for name in permit.allowed if not (view.answers_in_text and name == FINAL_ANSWER)]
-    lines = [view.must or _open(permit, open_now)]
+    lines = [view.must or _open(permit, open_now), *limits]
     for name in closed:
         reasons = "; ".join(permit.reasons.get(name, ()))
         if reasons:
             lines.append(f"Not now: {'the answer' if name == FINAL_ANSWER and view.answers_in_text else name} ({reasons}).")
     return " ".join(lines)
+
+
+def limits_text(permit: Permit, name: str) -> str:
+    """What the rules leave of a tool's arguments, in words; empty when they leave all."""
+    parts = [
+        f"{parameter}: {' and '.join(dict.fromkeys(fragment_words(fragment, most=MOST_VALUES) for fragment in fragments))}"
+        for parameter, fragments in permit.arguments(name).items()
+    ]
+    return f"{name} takes only {'; '.join(parts)}." if parts else ""
 
 
 def _open(permit: Permit, open_now: Sequence[str]) -> str:
@@ -67,7 +80,8 @@ def classic_prompt(system: str, permit: Permit, tools: Sequence[Tool]) -> str:
             continue
         reasons = "; ".join(permit.reasons.get(tool.name, ()))
         lines = [f"Name: {tool.name}", f"Description: {tool.description}", f"Allowed: {'yes' if tool.name in permit.allowed else 'no'}"]
-        parts.append("\n".join(lines + ([f"Reason: {reasons}"] if reasons else [])))
+        limits = limits_text(permit, tool.name) if tool.name in permit.allowed else ""
+        parts.append("\n".join(lines + ([f"Reason: {reasons}"] if reasons else []) + ([f"Limits: {limits}"] if limits else [])))
     return "\n\n".join(parts)
 
 

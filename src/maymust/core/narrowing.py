@@ -84,19 +84,30 @@ _WORDS = {
     "const": "{}",
     "pattern": "a text that matches {}",
     "multipleOf": "a multiple of {}",
+    "maxItems": "at most {} items",
+    "minItems": "at least {} items",
 }
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object", "null": "null"}
 
 
-def fragment_words(fragment: Fragment) -> str:
-    """Return a fragment in words, e.g. `a number, at most 100`."""
+_MOST_VALUES = 50
+
+
+def fragment_words(fragment: Fragment, *, most: int = _MOST_VALUES) -> str:
+    """Return a fragment in words, e.g. `a number, at most 100`; of a list of values at most so many are named."""
+    if fragment.get("type") == "array" and fragment.keys() == {"type", "items"} and isinstance(fragment["items"], Mapping):
+        return f"an array, each item {fragment_words(fragment['items'], most=most)}"
     parts = []
     for keyword, value in fragment.items():
+        if keyword == "anyOf" and all(isinstance(part, Mapping) for part in value):
+            parts.append(" or ".join(fragment_words(part, most=most) for part in value))
+            continue
         if keyword == "type":
             names = (value,) if isinstance(value, str) else value
             parts.append(" or ".join(_ARTICLES.get(name, f"a {name}") for name in names))
         elif keyword == "enum":
-            parts.append(f"one of {', '.join(_json(item) for item in value)}" if value else "no value at all")
+            more = f" and {len(value) - most} more" if len(value) > most else ""
+            parts.append(f"one of {', '.join(_json(item) for item in value[:most])}{more}" if value else "no value at all")
         elif keyword in ("minLength", "maxLength"):
             parts.append(f"{'at least' if keyword == 'minLength' else 'at most'} {value} character{'' if value == 1 else 's'} long")
         elif keyword in _WORDS:

@@ -108,6 +108,8 @@ class ModelRequest:
     guidance     the step's status in words, empty when everything is open; already the last message where it was due
     offers       how the offer changed in the course of the conversation; kept for models that are told so inside of it, else empty
     lost         names of abilities that the provider has refused earlier in the run (`capabilities.ABILITIES`)
+    narrowed     for models that a grammar constrains: those of `tools` whose arguments are narrowed in this turn, in the form that
+                 constrains the output; the prompt shows them as they are in `tools`
     """
 
     messages: Sequence[Message]
@@ -117,6 +119,7 @@ class ModelRequest:
     guidance: str = ""
     offers: tuple[Offer, ...] = ()
     lost: tuple[str, ...] = ()
+    narrowed: tuple[ToolDefinition, ...] = ()
 
 
 Finish = Literal["stop", "cut_off", "refused"]

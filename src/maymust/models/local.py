@@ -107,7 +107,9 @@ class LocalModel:
 
     def _reply(self, request: ModelRequest) -> ModelReply:
         tools = _callable_tools(request)
-        schema = call_schema(tools, text=request.tool_choice == "auto", bounds=self._bounds) if tools else None
+        narrowed = {tool.name: tool for tool in request.narrowed}
+        offered = [narrowed.get(tool.name, tool) for tool in tools]
+        schema = call_schema(offered, text=request.tool_choice == "auto", bounds=self._bounds) if tools else None
         spent, fault, output = Usage(), "", _Output("", False, Usage())
         for temperature, seed in ((self._temperature, self._seed), (max(self._temperature, _RETRY_TEMPERATURE), self._seed + 1)):
             output = self._sample(request, schema, temperature, seed)

@@ -11,6 +11,7 @@ from maymust.core.tool_spec import closest
 
 _SHOWN = 80
 _LINES = 20
+_VALUES = 50
 
 _BOUNDS: dict[str, str] = {
     "minimum": "at least {}",
@@ -83,8 +84,9 @@ def describe(schema: Any, root: Mapping[str, Any] | None = None) -> str:
     if "$ref" in schema:
         return _described_reference(schema["$ref"], root)
     if "enum" in schema:
-        options = [shorten(item) for item in schema["enum"]]
-        return f"one of {', '.join(options)}" if options else "no value at all"
+        options = [shorten(item) for item in schema["enum"][:_VALUES]]
+        more = f" and {len(schema['enum']) - _VALUES} more" if len(schema["enum"]) > _VALUES else ""
+        return f"one of {', '.join(options)}{more}" if options else "no value at all"
     if "const" in schema:
         return "only " + shorten(schema["const"])
     words = []
@@ -93,6 +95,8 @@ def describe(schema: Any, root: Mapping[str, Any] | None = None) -> str:
     if "type" in schema:
         words.append(_type_words(schema["type"]) + (f" ({schema['format']})" if isinstance(schema.get("format"), str) else ""))
     words += [said.format(shorten(schema[key])) for key, said in _BOUNDS.items() if key in schema]
+    if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping) and {"enum", "const"} & schema["items"].keys():
+        words.append(f"each item {describe(schema['items'], root)}")
     if others := {key: value for key, value in schema.items() if key not in _KNOWN}:
         words += [] if {"properties", "items"} & others.keys() else ["matching " + shorten(others)]
     return ", ".join(words) or "any value"

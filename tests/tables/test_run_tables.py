@@ -14,7 +14,9 @@ from tests.tables.harness.runner import run_row
 from tests.tables.harness.show import show
 
 RUN_TABLES = ("loop", "exposure", "middleware", "approval")
-ROWS = [pytest.param(row, id=f"{table}-{row['id']}") for table in RUN_TABLES for row in load_rows(table)]
+NAMED = [(f"{table}-{row['id']}", row) for table in RUN_TABLES for row in load_rows(table)]
+ROWS = [pytest.param(row, id=name) for name, row in NAMED]
+PAUSING = [pytest.param(row, id=name) for name, row in NAMED if "resume" in row]
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -27,8 +29,13 @@ def test_a_row_holds_with_tools_in_threads(row: Mapping[str, Any]) -> None:
     _hold(row, threads=True)
 
 
-def _hold(row: Mapping[str, Any], *, threads: bool) -> None:
-    observed = run_row(row, threads=threads)
+@pytest.mark.parametrize("row", PAUSING)
+def test_a_row_holds_when_each_resume_is_on_another_machine(row: Mapping[str, Any]) -> None:
+    _hold(row, threads=False, elsewhere=True)
+
+
+def _hold(row: Mapping[str, Any], *, threads: bool, elsewhere: bool = False) -> None:
+    observed = run_row(row, threads=threads, elsewhere=elsewhere)
     expected = [run["expect"] for run in row.get("runs") or [row]]
     said = []
     for number, (seen, expect) in enumerate(zip(observed, expected, strict=True), 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,12 +89,16 @@ class Observed:
         return [body for call_id in ids for body in self.recorder.bodies[call_id]]
 
 
-def run_row(row: Mapping[str, Any], *, threads: bool = False) -> list[Observed]:
-    """Run a row, and give what was observed of each of its runs in order. `threads`: the tools' bodies are sync functions."""
-    return asyncio.run(asyncio.wait_for(_run_row(row, threads=threads), LIMIT_SECONDS))
+def run_row(row: Mapping[str, Any], *, threads: bool = False, elsewhere: bool = False) -> list[Observed]:
+    """Run a row, and give what was observed of each of its runs in order.
+
+    threads    the tools' bodies are sync functions
+    elsewhere  each resume is given to another agent, made of the same row
+    """
+    return asyncio.run(asyncio.wait_for(_run_row(row, threads=threads, elsewhere=elsewhere), LIMIT_SECONDS))
 
 
-async def _run_row(row: Mapping[str, Any], *, threads: bool) -> list[Observed]:
+async def _run_row(row: Mapping[str, Any], *, threads: bool, elsewhere: bool) -> list[Observed]:
     runs = row.get("runs") or [row]
     inputs = [f"run {number}" for number in range(1, len(runs) + 1)]
     observed = []
@@ -112,7 +116,11 @@ async def _run_row(row: Mapping[str, Any], *, threads: bool) -> list[Observed]:
             item.error, item.state = error, getattr(error, "state", None)
         return observed
     before = _settings(agent)
-    drives = [_drive(row, run, agent, cast, text, item) for run, text, item in zip(runs, inputs, observed, strict=True)]
+
+    def another() -> Agent[Any]:
+        return _agent(row, cast, model, observed) if elsewhere else agent
+
+    drives = [_drive(row, run, agent, another, cast, text, item) for run, text, item in zip(runs, inputs, observed, strict=True)]
     if row.get("at_once"):
         await asyncio.gather(*drives)
     else:
@@ -161,7 +169,15 @@ def _settings(agent: Agent[Any]) -> dict[str, Any]:
     return settings
 
 
-async def _drive(row: Mapping[str, Any], run: Mapping[str, Any], agent: Agent[Any], cast: Cast, text: str, seen: Observed) -> None:
+async def _drive(
+    row: Mapping[str, Any],
+    run: Mapping[str, Any],
+    agent: Agent[Any],
+    another: Callable[[], Agent[Any]],
+    cast: Cast,
+    text: str,
+    seen: Observed,
+) -> None:
     around: dict[str, Any] = {"middleware": middleware_of(row["run_middleware"], cast)} if "run_middleware" in row else {}
     try:
         result = await agent.run(text, deps=seen.recorder, **row.get("run", {}), **around)
@@ -175,7 +191,7 @@ async def _drive(row: Mapping[str, Any], run: Mapping[str, Any], agent: Agent[An
                 if not entries:
                     raise RowFault("a resume that raises is followed by no other")
                 decisions, expected = _resume_entry(entries.pop(0), result)
-                resumed = agent.resume(RunState.from_json(text_of_state), decisions, deps=seen.recorder, **around)
+                resumed = another().resume(RunState.from_json(text_of_state), decisions, deps=seen.recorder, **around)
                 if expected is None:
                     result = await resumed
                     break

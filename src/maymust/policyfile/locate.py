@@ -18,7 +18,7 @@ from maymust.policyfile.problem import PolicyFileError, Position, Problem, Probl
 from maymust.policyfile.source import Source
 
 DEEPEST = 24
-LONGEST = 50_000
+LONGEST = 20_000
 """Limits of nesting and of the number of values."""
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
@@ -30,6 +30,7 @@ _CONSTANTS: dict[str, Any] = {
 }
 _INFINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _DIGITS = 300
+_SHOWN = 120
 
 
 @dataclass(slots=True)
@@ -79,7 +80,12 @@ def kind_of(node: Node) -> str:
     value = node.value
     if value is None:
         return "nothing" if not node.raw else "null"
-    return f"the text {value!r}" if isinstance(value, str) else str(node.raw)
+    return f"the text {shortened(value)!r}" if isinstance(value, str) else shortened(node.raw)
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def compose(source: Source) -> Node | None:

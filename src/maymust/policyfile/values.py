@@ -9,7 +9,7 @@ from typing import Any, Final
 from maymust.core.fragment import check_fragments
 from maymust.core.tool_spec import FINAL_ANSWER, RESERVED_NAMES, did_you_mean
 from maymust.errors import PolicyError
-from maymust.policyfile.locate import Listing, Node, Scalar, Table, kind_of, plain
+from maymust.policyfile.locate import Listing, Node, Scalar, Table, kind_of, plain, shortened
 from maymust.policyfile.problem import Position, Problems
 from maymust.policyfile.vocabulary import FRAGMENT_WORDS, Shape
 from maymust.tools.json_schema import fragment_check
@@ -21,6 +21,10 @@ class Bad:
     def __repr__(self) -> str:
         return "BAD"
 
+
+_LONGEST_PATTERN = 1000
+MOST_TOOLS = 1000
+"""An agent with more tools would not be understood by any model, and its file by no reader."""
 
 BAD: Final = Bad()
 """Stands for a value that was not what it should be; the problem is noted."""
@@ -82,7 +86,7 @@ def as_fragments(node: Node, where: str, problems: Problems) -> dict[str, Any] |
             try:
                 fragment_check(plain(fragment))
             except PolicyError as error:
-                problems.add("MF009", f"{where}, {parameter}: {error}", fragment.position)
+                problems.add("MF009", f"{where}, {parameter}: {shortened(str(error))}", fragment.position)
     if len(problems.found) > before:
         return BAD
     value: dict[str, Any] = plain(node)
@@ -99,13 +103,22 @@ def _check_fragment(node: Node, where: str, problems: Problems) -> None:
         if word not in FRAGMENT_WORDS:
             problems.add("MF008", f"{word} is no word of JSON Schema{did_you_mean(word, FRAGMENT_WORDS)}", node.keys[word])
             continue
-        try:
-            check_fragments({"it": {word: plain(value)}}, where)
-        except PolicyError:
-            problems.add("MF009", f"{where}: {word} may not be {kind_of(value)}", value.position)
+        if not _is_well_formed(word, value):
+            problems.add("MF009", f"{where}: {word} may not be {shortened(kind_of(value))}", value.position)
             continue
         for part in _parts(word, value):
             _check_fragment(part, f"{where}, {word}", problems)
+
+
+def _is_well_formed(word: str, node: Node) -> bool:
+    value = plain(node)
+    if word == "pattern" and len(str(value)) > _LONGEST_PATTERN:
+        return False
+    try:
+        check_fragments({"it": {word: value}}, "")
+    except (PolicyError, RecursionError, OverflowError):
+        return False  # the last two come from patterns that the compiler gives up on
+    return True
 
 
 def _parts(word: str, node: Node) -> list[Node]:
@@ -165,6 +178,9 @@ def as_new_names(node: Node, where: str, problems: Problems) -> Names:
         return Names(are_whole=False)
     found = as_texts(node, where, problems)
     names = [] if isinstance(found, Bad) else found
+    if len(names) > MOST_TOOLS:
+        problems.add("MF002", f"{where} has more than {MOST_TOOLS} names", names[MOST_TOOLS][1])
+        return Names(are_whole=False)
     for name, position in names:
         if name in RESERVED_NAMES:
             hint = "it is implied; leave it out" if name == FINAL_ANSWER else "rename the tool"

@@ -109,7 +109,8 @@ class LocalModel:
         tools = _callable_tools(request)
         narrowed = {tool.name: tool for tool in request.narrowed}
         offered = [narrowed.get(tool.name, tool) for tool in tools]
-        schema = call_schema(offered, text=request.tool_choice == "auto", bounds=self._bounds) if tools else None
+        # With tools in the prompt, a text is constrained too: left alone, the model writes what looks like a call.
+        schema = call_schema(offered, text=not offered or request.tool_choice == "auto", bounds=self._bounds) if request.tools else None
         spent, fault, output = Usage(), "", _Output("", False, Usage())
         for temperature, seed in ((self._temperature, self._seed), (max(self._temperature, _RETRY_TEMPERATURE), self._seed + 1)):
             output = self._sample(request, schema, temperature, seed)

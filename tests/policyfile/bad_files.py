@@ -83,7 +83,7 @@ WRONG_WORDS = (
     BadFile("a number for a tool", "version: 1\ntools: [1]\nrules: {}\n", "MF009", (2, 9), 'write "1"'),
     BadFile(
         "a thousand and one tools",
-        f"version: 1\ntools: [{','.join(f't{n:04}' for n in range(1001))}]\nrules: {}\n",
+        f"version: 1\ntools: [{','.join(f't{n:04}' for n in range(1001))}]\nrules: {{}}\n",
         "MF002",
         (2, 6009),
         "more than 1000 names",

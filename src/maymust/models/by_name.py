@@ -14,6 +14,7 @@ _PROVIDERS = {
     "openai": ("maymust.models.openai", "OpenAIChatModel"),
     "openai-responses": ("maymust.models.openai_responses", "OpenAIResponsesModel"),
     "anthropic": ("maymust.models.anthropic", "AnthropicModel"),
+    "pydantic-ai": ("maymust.models.pydantic_ai", "PydanticAIModel"),
 }
 
 

@@ -153,13 +153,14 @@ TABLE: tuple[Entry, ...] = (
         ("chat", "responses"),
         ("*o1-mini*", "*o1-preview*"),
         Capabilities(tools=False, thinks=True),
-        "https://platform.openai.com/docs/guides/reasoning (no tools, no system message)",
+        "https://platform.openai.com/docs/guides/reasoning (no tools); not looked up again, the models are retired",
     ),
     Entry(
         ("chat", "responses"),
         ("o1*", "o3*", "o4-mini*", "*/o1*", "*/o3*", "*/o4-mini*"),
         _REASONING,
-        "https://platform.openai.com/docs/guides/reasoning (parallel_tool_calls is refused)",
+        "https://github.com/langchain-ai/langchain/issues/29704, https://github.com/tensorzero/tensorzero/issues/2805 "
+        "(parallel_tool_calls is refused)",
     ),
     Entry(
         ("chat", "responses"),

@@ -125,6 +125,16 @@ WRONG_WORDS = (
         (4, 46),
         "pattern may not be",
     ),
+    BadFile("no parameter", rule("{arguments: fetch, maximum: 1}"), "MF007", (4, 3), "the key param is missing"),
+    BadFile("no pair", rule("{arguments: fetch, param: id, from_output: search}"), "MF009", (4, 53), "write e.g. [search, $.id]"),
+    BadFile("no path", rule("{arguments: fetch, param: id, from_output: [search, '$[']}"), "MF011", (4, 40), "no JSONPath"),
+    BadFile(
+        "a pair of an unknown tool",
+        rule("{arguments: fetch, param: id, from_argument: [serch, q]}"),
+        "MF010",
+        (4, 56),
+        "did you mean search",
+    ),
     BadFile("a bad pattern", rule("{ask: fetch, when: {path: {pattern: '('}}}"), "MF009", (4, 46), "pattern may not be"),
 )
 

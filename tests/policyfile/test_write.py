@@ -8,7 +8,16 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from maymust import ApprovalMemory, AskPermissionRequirement, ConditionalRequirement, Policy, PolicyError, Tool, requirement
+from maymust import (
+    ApprovalMemory,
+    ArgumentRequirement,
+    AskPermissionRequirement,
+    ConditionalRequirement,
+    Policy,
+    PolicyError,
+    Tool,
+    requirement,
+)
 from maymust.core.tool_spec import RESERVED_NAMES
 from maymust.policyfile import dump_policy, parse_policy
 from tests.core.random_policies import conditional_policies
@@ -69,7 +78,7 @@ class ReadMail(Read):
     """Reads mail."""
 
 
-READERS = [Read(name="read"), ReadMail(name="mail"), ReadMail(name="post"), Read(name="write")]
+READERS: list[Any] = [Read(name="read"), ReadMail(name="mail"), ReadMail(name="post"), Read(name="write"), "free"]
 
 
 def test_a_class_that_stands_for_several_tools_becomes_any_of_them() -> None:
@@ -87,6 +96,8 @@ UNWRITABLE: dict[str, Callable[[], Any]] = {
     "handler": lambda: AskPermissionRequirement("write", name="r", handler=lambda call: True),
     "ApprovalMemory": lambda: AskPermissionRequirement("write", name="r", remember_in=ApprovalMemory()),
     "function:never": lambda: never,
+    "one_of is a function": lambda: ArgumentRequirement("free", "x", name="r", one_of=lambda history: [1]),
+    "reads values by a function": lambda: ArgumentRequirement("free", "x", name="r", from_output=("read", lambda output: [output])),
     "its only_after names a class": lambda: ConditionalRequirement("write", name="r", only_after=[ReadMail, ReadMail, "read"]),
     "followed_by": lambda: ConditionalRequirement("write", name="r", followed_by=[ReadMail]),
 }
@@ -105,3 +116,19 @@ def test_settings_at_their_default_are_left_out() -> None:
     assert dump_policy(policy) == (
         "version: 1\ntools: [a]\nfinal_answer_as_tool: false\nrules:\n  everything: {ask: true, always_allow: true, enabled: false}\n"
     )
+
+
+def test_rules_on_arguments_come_back_equal() -> None:
+    policy = Policy(
+        [
+            ArgumentRequirement("write", "path", from_argument=("read", "path"), from_output=[("mail", "$.path"), ("post", "$.a[*]")]),
+            ArgumentRequirement("write", "size", name="small", minimum=1, maximum=9.5, optional=True, reason="small"),
+            ArgumentRequirement("write", "kind", name="kinds", one_of=["a", 1, None, {"x": [True]}], pattern=None, each=True),
+            ArgumentRequirement("write", "name", name="named", pattern="[a-z]+|x", priority=3),
+        ],
+        tools=["read", "mail", "post", "write"],
+    )
+    text = dump_policy(policy)
+    assert "  small: {arguments: write, param: size, minimum: 1, maximum: 9.5, optional: true, reason: small}\n" in text
+    assert '  named: {arguments: write, param: name, pattern: "[a-z]+|x", priority: 3}\n' in text
+    assert parse_policy(text).policy.describe() == policy.describe()

@@ -12,10 +12,11 @@ from maymust.policyfile.locate import Node, Table, kind_of
 from maymust.policyfile.problem import Position, Problems
 from maymust.policyfile.values import BAD, READERS, Names
 from maymust.policyfile.vocabulary import KINDS, ONLY_IN_PYTHON, Kind
+from maymust.requirements.arguments import ArgumentRequirement
 from maymust.requirements.conditional import ConditionalRequirement
 from maymust.requirements.permission import AskPermissionRequirement
 
-_CLASSES: dict[str, Any] = {"conditional": ConditionalRequirement, "ask": AskPermissionRequirement}
+_CLASSES: dict[str, Any] = {"conditional": ConditionalRequirement, "ask": AskPermissionRequirement, "arguments": ArgumentRequirement}
 
 
 def read_rules(node: Node, names: Names, problems: Problems) -> list[Any]:
@@ -48,6 +49,9 @@ def _read_rule(name: str, node: Node, position: Position, names: Names, problems
             _unknown(name, key, kind.keys, node.keys[key], problems)
             continue
         values[key] = READERS[word.shape](value, f"{name}: {key}", problems, names)
+    for key in kind.needed:
+        if key not in node.items:
+            problems.add("MF007", f"{name}: the key {key} is missing", position)
     if len(problems.found) > before or BAD in values.values() or not names.are_whole:
         return None
     return _construct(name, kind, values, node, position, names, problems)

@@ -11,6 +11,7 @@ from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, NEEDED, TOP, Ki
 _TOOL = {"type": "string", "minLength": 1}
 _TOOLS = {"anyOf": [_TOOL, {"type": "array", "items": _TOOL, "uniqueItems": True}]}
 _FRAGMENT = {"$ref": "#/definitions/fragment"}
+_PLACE = {"type": "array", "items": [_TOOL, {"type": "string", "minLength": 1}], "minItems": 2, "additionalItems": False}
 _SHAPES: dict[Shape, dict[str, Any]] = {
     "tool": _TOOL,
     "tools": _TOOLS,
@@ -19,6 +20,9 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     "count": {"type": "integer", "minimum": 0},
     "positive": {"type": "integer", "minimum": 1},
     "text": {"type": "string", "minLength": 1},
+    "number": {"type": "number"},
+    "values": {"type": "array", "minItems": 1},
+    "places": {"anyOf": [_PLACE, {"type": "array", "items": _PLACE, "minItems": 1}]},
     "fragments": {"type": "object", "minProperties": 1, "additionalProperties": _FRAGMENT},
 }
 _TOP: dict[str, dict[str, Any]] = {
@@ -58,7 +62,7 @@ def _kind(kind: Kind) -> dict[str, Any]:
         "description": kind.about,
         "type": "object",
         "properties": {key: {"description": word.about, **_SHAPES[word.shape]} for key, word in words.items()},
-        "required": [kind.key],
+        "required": [kind.key, *kind.needed],
         "additionalProperties": False,
     }
 

@@ -48,6 +48,23 @@ def as_whole(node: Node, where: str, problems: Problems, least: int = 0) -> int 
     return BAD
 
 
+def as_number(node: Node, where: str, problems: Problems) -> int | float | Bad:
+    """A number."""
+    if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.value
+    problems.add("MF009", f"{where} has to be a number, got {kind_of(node)}", node.position)
+    return BAD
+
+
+def as_values(node: Node, where: str, problems: Problems) -> list[Any] | Bad:
+    """A list of values, at least one."""
+    if isinstance(node, Listing) and node.items:
+        value: list[Any] = plain(node)
+        return value
+    problems.add("MF009", f"{where} has to be a list of values, got {kind_of(node)}", node.position, "write e.g. [a, b]")
+    return BAD
+
+
 def as_text(node: Node, where: str, problems: Problems) -> str | Bad:
     """A text. Numbers and the like have to be quoted."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value:
@@ -170,6 +187,23 @@ def as_tool(node: Node, where: str, problems: Problems, names: Names) -> str | B
     return name
 
 
+def as_places(node: Node, where: str, problems: Problems, names: Names) -> list[tuple[str, str]] | Bad:
+    """Pairs of a tool and a place: one pair, or a list of pairs."""
+    several = isinstance(node, Listing) and bool(node.items) and all(isinstance(item, Listing) for item in node.items)
+    pairs: list[tuple[str, str]] = []
+    for pair in node.items if isinstance(node, Listing) and several else [node]:
+        if not isinstance(pair, Listing) or len(pair.items) != 2:
+            message = f"{where} has to be a pair of a tool and a place, or a list of pairs, got {kind_of(pair)}"
+            problems.add("MF009", message, pair.position, "write e.g. [search, $.id]")
+            return BAD
+        tool = as_tool(pair.items[0], where, problems, names)
+        place = as_text(pair.items[1], f"the place in {where}", problems)
+        if isinstance(tool, Bad) or isinstance(place, Bad):
+            return BAD
+        pairs.append((tool, place))
+    return pairs
+
+
 def as_new_names(node: Node, where: str, problems: Problems) -> Names:
     """The names a file declares as its tools."""
     before = len(problems.found)
@@ -207,6 +241,9 @@ READERS: dict[Shape, Callable[[Node, str, Problems, Names], Any]] = {
     "count": lambda node, where, problems, names: as_whole(node, where, problems),
     "positive": lambda node, where, problems, names: as_whole(node, where, problems, 1),
     "text": lambda node, where, problems, names: as_text(node, where, problems),
+    "number": lambda node, where, problems, names: as_number(node, where, problems),
+    "values": lambda node, where, problems, names: as_values(node, where, problems),
+    "places": as_places,
     "fragments": lambda node, where, problems, names: as_fragments(node, where, problems),
 }
 """How each shape is read."""

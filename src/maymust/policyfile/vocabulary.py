@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "text", "fragments"]
+Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "number", "text", "fragments", "values", "places"]
 """What a value has to be.
 
     tool          the name of one tool
@@ -18,8 +18,11 @@ Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "t
     flag          true or false
     count         a whole number of at least 0
     positive      a whole number of at least 1
+    number        a number
     text          a text
     fragments     a mapping of parameters to fragments of JSON Schema
+    values        a list of values
+    places        a pair of a tool and a place in what it took or returned, or a list of such pairs
 """
 
 
@@ -39,6 +42,7 @@ class Kind:
     target: Word
     words: Mapping[str, Word]
     about: str
+    needed: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -88,7 +92,28 @@ ASK = Kind(
     "A person has to agree before these tools run.",
 )
 
-KINDS: Mapping[str, Kind] = {kind.key: kind for kind in (CONDITIONAL, ASK)}
+ARGUMENTS = Kind(
+    "arguments",
+    Word("tool", "The tool whose calls this rule is about."),
+    {
+        "param": Word("text", "The parameter of the tool. Always needed."),
+        "one_of": Word("values", "The values it may have."),
+        "minimum": Word("number", "The least value, for a number."),
+        "maximum": Word("number", "The greatest value, for a number."),
+        "pattern": Word("text", "A regular expression that the whole of a text has to match."),
+        "from_output": Word("places", "Only values that calls of a tool returned: `[tool, JSONPath]`, or a list of such pairs."),
+        "from_argument": Word("places", "Only values that calls of a tool took: `[tool, parameter]`, or a list of such pairs."),
+        "last_only": Word("flag", "Only values of the last such call count."),
+        "each": Word("flag", "The parameter is a list, and all of this is about each of its items."),
+        "optional": Word("flag", "The parameter may be left out."),
+        "reason": Word("text", "Shown instead of the rule's own words."),
+        **_SHARED,
+    },
+    "Which values one parameter of a tool may have.",
+    needed=("param",),
+)
+
+KINDS: Mapping[str, Kind] = {kind.key: kind for kind in (CONDITIONAL, ASK, ARGUMENTS)}
 """Every kind of rule by its key."""
 
 ONLY_IN_PYTHON = {

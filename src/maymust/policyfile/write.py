@@ -30,6 +30,9 @@ def dump_policy(policy: Policy, *, schema: str | None = None) -> str:
     for bound in policy.requirements:
         if getattr(bound, "remember_in", None) is not None:
             raise _unwritable(bound.name, "it remembers choices in an ApprovalMemory")
+        sources = getattr(getattr(bound, "values", None), "sources", ())
+        if any(source.is_code for source in sources):
+            raise _unwritable(bound.name, "it reads values by a function, which is Python code")
     text = _text(policy.describe(), schema)
     parse_policy(text)  # raises for names that no file can hold
     return text
@@ -66,13 +69,15 @@ def _rule(described: Mapping[str, Any]) -> dict[str, Any]:
     elif kind == "ask_permission":
         include = said.pop("include", None)
         rule = {"ask": True if include is None else include, **said}
+    elif kind == "argument":
+        rule = {"arguments": said.pop("target"), **_values(name, said)}
     else:
         raise _unwritable(name, f"it is of the kind {kind}")
     if priority != DEFAULT_PRIORITY:
         rule["priority"] = priority
     if not enabled:
         rule["enabled"] = False
-    known = KINDS["ask" if "ask" in rule else "conditional"].keys
+    known = KINDS[next(iter(rule))].keys
     for key in rule:
         if key not in known:
             raise _unwritable(name, f"it has {key}, which is Python code")
@@ -93,6 +98,19 @@ def _groups(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
             raise _unwritable(name, f"its {key} names a class that stands for several tools; name the tools")
         if key in rule:
             rule[key] = list(dict.fromkeys(rule[key]))
+    return rule
+
+
+def _values(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    rule = dict(said)
+    if isinstance(rule.get("one_of"), str):
+        raise _unwritable(name, "its one_of is a function, which is Python code")
+    if "pattern" in rule:
+        # The requirement anchors it.
+        rule["pattern"] = rule["pattern"].removeprefix("^(?:").removesuffix(")$")
+    for key in ("from_output", "from_argument"):
+        if len(rule.get(key, ())) == 1:
+            rule[key] = rule[key][0]
     return rule
 
 

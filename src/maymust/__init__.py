@@ -48,12 +48,14 @@ if TYPE_CHECKING:
     from maymust.requirements.custom import requirement as requirement
     from maymust.requirements.permission import AskPermissionRequirement as AskPermissionRequirement
     from maymust.requirements.permission import Decision as Decision
+    from maymust.requirements.untrusted import AfterUntrustedRequirement as AfterUntrustedRequirement
     from maymust.tools.context import FunctionInvocationContext as FunctionInvocationContext
     from maymust.tools.function_tool import Tool as Tool
     from maymust.tools.function_tool import tool as tool
     from maymust.tools.think import ThinkTool as ThinkTool
 
 _HOMES = {
+    "AfterUntrustedRequirement": "requirements.untrusted",
     "Agent": "agent.agent",
     "ApprovalMemory": "requirements.approval_memory",
     "ArgumentRequirement": "requirements.arguments",

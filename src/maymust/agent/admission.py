@@ -84,7 +84,7 @@ def _before(state: RunState, index: int) -> tuple[History, list[tuple[str, Outco
 def step_of(record: CallRecord) -> Step:
     """The step of a call that is done."""
     assert record.outcome is not None
-    return Step(record.name, record.outcome, arguments=record.arguments, output=record.output, call_id=record.call_id, text=record.text)
+    return Step(record.name, record.outcome, record.arguments, record.output, record.call_id, record.text, record.untrusted)
 
 
 def _judge(state: RunState, index: int) -> CallRecord | None:

@@ -16,9 +16,10 @@ from maymust.agent.child import ChildTool
 from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.fragments import check_policy
-from maymust.agent.inputs import Input, conversation
+from maymust.agent.inputs import Input, as_messages, conversation
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
+from maymust.agent.outside import read_before, read_by_caller, words_of
 from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, policy_of
 from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
@@ -263,8 +264,12 @@ class Agent(Generic[T]):
         budget: Budget | None = None,
         tool_choice: ToolMode | None = None,
         run_id: str | None = None,
+        caller: RunState | None = None,
     ) -> RunState:
-        """The state a run starts from, for drivers. Takes and raises what `start` does; `run_id` is made up when left out."""
+        """The state a run starts from, for drivers. Takes and raises what `start` does; `run_id` is made up when left out.
+
+        `caller` is the run of the agent that calls this one as a tool: its words are not the user's.
+        """
         plan = self.plan
         earlier = previous.state if isinstance(previous, RunResult) else previous
         history = earlier.history if earlier is not None and carry_history else History()
@@ -286,6 +291,8 @@ class Agent(Generic[T]):
             metadata=dict(metadata or {}),
             tool_names=tuple(tool.name for tool in plan.tools),
             offers=earlier.offers if earlier is not None else (),
+            before=read_by_caller(caller) if caller is not None else read_before(earlier, carries_history=carry_history),
+            said=() if caller is not None else (*(earlier.said if earlier is not None else ()), *words_of(as_messages(input))),
             last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
             plan=plan,
             tools=plan.tools,

@@ -25,7 +25,8 @@ def questions_about(permit: Permit, tool: str, arguments: Mapping[str, Any], ord
     """Names of the requirements that ask about this call with these arguments, in policy order (`order`); the run's own come last."""
     names: list[str] = []
     for name, question in permit.questions(tool):
-        if name not in names and (isinstance(question, bool) or _matches(question, arguments)):
+        asks = name not in names and (isinstance(question, bool) or _matches(question, arguments))
+        if asks and not permit.excused(name, tool, arguments):
             names.append(name)
     return tuple(sorted(names, key=lambda name: order.index(name) if name in order else len(order)))
 

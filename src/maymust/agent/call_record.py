@@ -36,6 +36,7 @@ class CallRecord:
     arguments    the arguments that were judged, as JSON; None while there are none
     questions    names of the requirements whose question waits for a person, and `reasons` why they ask
     text_answer  not a call of the model's, but a text that stands for the final answer; it leaves no step
+    untrusted    its result is from outside
     shown        the raw arguments with their secrets masked; None when there are none
     sealed       it was read from JSON, which holds no secrets: it cannot run any more
     """
@@ -55,6 +56,7 @@ class CallRecord:
     output: Any = None
     text: str = ""
     text_answer: bool = False
+    untrusted: bool = False
     shown: str | None = None
     sealed: bool = False
 
@@ -92,6 +94,7 @@ class CallRecord:
             "output": self.output,
             "text": self.text,
             "text_answer": self.text_answer,
+            **({"untrusted": True} if self.untrusted else {}),
             **({"sealed": True} if self.sealed or self.shown is not None else {}),
         }
 

@@ -30,6 +30,7 @@ _SHOWN = 500
 class ChildTool(Tool):
     """A tool whose body is a run of an agent; made by `Agent.as_tool`."""
 
+    runs_an_agent = True
     # An interrupted call goes on from the child's state, it does not begin again.
     effect = "idempotent"
 
@@ -75,7 +76,7 @@ class ChildTool(Tool):
         if budget is None:
             raise ToolError(f"{self.name} was not started: the budget of the run leaves nothing for it")
         # An id of its own that is the same in every replay.
-        state = agent.first_state(task, metadata=parent.metadata, budget=budget, run_id=f"{parent.run_id}/{call_id}")
+        state = agent.first_state(task, metadata=parent.metadata, budget=budget, run_id=f"{parent.run_id}/{call_id}", caller=parent)
         state.own_budget = agent.budget
         return state
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import time
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from maymust.agent import events
@@ -279,7 +280,7 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
             continue
         memory = dict(state.memories.get(requirement.name, {}))
         view = run_view(state, requirement.name, session.deps)
-        view = type(view)(memory=memory, tools=view.tools, metadata=view.metadata, deps=view.deps, now=now)
+        view = replace(view, memory=memory, now=now)
         try:
             said: Any = requirement.rules(history, view)
             if inspect.isawaitable(said):

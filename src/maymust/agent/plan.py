@@ -64,6 +64,11 @@ class LoopPlan:
         return self.told.subset == "tool_changes" or self.told.inline_tools
 
     @cached_property
+    def reads_said(self) -> bool:
+        """Whether some built-in rule depends on what the user has said."""
+        return any(callable(getattr(requirement, "excuses", None)) for requirement in self.policy.requirements)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the policy: names, parameters, tool names (design 3.12)."""
         return self.policy.hash

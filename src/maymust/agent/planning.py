@@ -51,7 +51,7 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
     mode = state.choice.mode if state.choice is not None and state.choice.mode != "required" else None
     return plan.policy.permit(
         history,
-        run=run_view(state) if state.metadata or state.now is not None else None,
+        run=run_view(state) if state.metadata or state.now is not None or state.before or plan.reads_said else None,
         memories=state.memories or None,
         extra=(*standing, *more) if more else standing,
         given=given,
@@ -64,7 +64,7 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
 def run_view(state: RunState, requirement: str = "", deps: object = None) -> RunView:
     """What a requirement sees of the run."""
     names = tuple(tool.name for tool in state.tools)
-    return RunView(memory=state.memories.get(requirement, {}), tools=names, metadata=state.metadata, deps=deps, now=state.now)
+    return RunView(state.memories.get(requirement, {}), names, state.metadata, deps, state.now, state.before, state.said)
 
 
 def plan_turn(state: RunState) -> TurnPlan:

@@ -40,6 +40,7 @@ from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.compacting import compaction_due, take_compacted
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
+from maymust.agent.outside import is_untrusted, words_of
 from maymust.agent.planning import plan_of, plan_turn
 from maymust.agent.prompt import build_request
 from maymust.agent.state import RunState
@@ -168,7 +169,16 @@ def _tool_finished(event: ToolFinished, state: RunState) -> None:
         raise RunError(
             f"call {event.call_id!r} has its result already" if record.status == "done" else f"call {event.call_id!r} is not under way"
         )
-    _change(state, event.call_id, status="done", outcome=event.outcome, output=event.output, text=event.text, arguments=event.arguments)
+    _change(
+        state,
+        event.call_id,
+        status="done",
+        outcome=event.outcome,
+        output=event.output,
+        text=event.text,
+        arguments=event.arguments,
+        untrusted=is_untrusted(state, record, event.outcome),
+    )
     state.seconds = max(state.seconds, event.seconds)
     if state.children:
         children.retire(state, event.call_id)
@@ -215,6 +225,7 @@ def _tools_changed(event: ToolsChanged, state: RunState) -> None:
 
 def _message_sent(event: MessageSent, state: RunState) -> None:
     state.inbox = (*state.inbox, event.message)
+    state.said = (*state.said, *words_of([event.message]))
     _plan_again_before_the_start(state)
 
 

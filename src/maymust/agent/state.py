@@ -87,6 +87,8 @@ class RunState:
     past_children: Log[tuple[str, RunState]] = field(default_factory=lambda: Log(()))
     child_turns: int = 0
     own_budget: Budget | None = None
+    before: tuple[Step, ...] = ()
+    said: tuple[str, ...] = ()
     # Not data: given by the agent, never stored.
     plan: LoopPlan | None = field(default=None, repr=False)
     tools: tuple[Tool, ...] = field(default=(), repr=False)
@@ -97,6 +99,7 @@ class RunState:
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
     request: ModelRequest | None = field(default=None, repr=False)
     exempt: frozenset[str] | None = field(default=None, repr=False)
+    outside: frozenset[str] | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)
@@ -155,6 +158,8 @@ class RunState:
             children={call_id: child.to_dict() for call_id, child in self.children.items()},
             past_children=[[call_id, child.to_dict()] for call_id, child in self.past_children],
             own_budget=None if self.own_budget is None else self.own_budget.to_dict(),
+            before=[step.to_dict() for step in self.before],
+            said=list(self.said),
         )
         return data
 
@@ -222,6 +227,8 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         children={call_id: _from_data(cls, child) for call_id, child in data["children"].items()},
         past_children=Log([(call_id, _from_data(cls, child)) for call_id, child in data["past_children"]]),
         own_budget=None if data["own_budget"] is None else Budget.from_dict(data["own_budget"]),
+        before=tuple(Step.from_dict(step) for step in data.get("before", ())),
+        said=tuple(data.get("said", ())),
     )
 
 

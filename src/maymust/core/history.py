@@ -86,13 +86,14 @@ class History(Sequence[Step]):
         output: Any = None,
         call_id: str | None = None,
         text: str | None = None,
+        untrusted: bool = False,
     ) -> History:
         """Return a history with one more step: a `Step`, or a tool's name and how the call came back."""
         if isinstance(tool, Step):
             step = tool
         else:
             known = outcome if isinstance(outcome, Outcome) else Outcome(outcome)
-            step = Step(tool_name(tool), known, arguments, output, call_id, text)
+            step = Step(tool_name(tool), known, arguments, output, call_id, text, untrusted)
         grown = History.__new__(History)
         steps = self._steps.grown(self._length, step)
         assert isinstance(steps, _Steps)

@@ -36,7 +36,8 @@ def askers(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> tu
     A condition on parameters asks when every fragment holds; where one cannot be judged, speaks of another kind of value, or its
     parameter is left out, it asks.
     """
-    return tuple(by for by, when in permit.questions(name) if when is True or (isinstance(when, Mapping) and _matches(when, arguments)))
+    asking = [by for by, when in permit.questions(name) if when is True or (isinstance(when, Mapping) and _matches(when, arguments))]
+    return tuple(by for by in asking if not permit.excused(by, name, arguments))
 
 
 def _matches(when: Mapping[str, Fragment], arguments: Mapping[str, Any] | None) -> bool:

@@ -139,12 +139,21 @@ class Permit:
         """Who asks about a tool: (requirement, True) or (requirement, `{parameter: fragment}` of the calls it asks about)."""
         return tuple((voice.requirement, voice.rule.ask) for voice in self._folded.voices if voice.rule.ask and voice.rule.target == name)
 
+    def excused(self, requirement: str, name: str, arguments: Mapping[str, Any] | None) -> bool:
+        """True when a requirement that asks about the tool waives its question about a call with these arguments."""
+        for voice in self._folded.voices:
+            if voice.requirement == requirement and voice.rule.ask and voice.rule.target == name and voice.seat >= 0 and self._seats:
+                hook = getattr(self._seats[voice.seat], "excuses", None)
+                if hook is not None:
+                    return bool(hook(name, arguments, self.history, self.view_of(requirement)))
+        return False
+
     def view_of(self, requirement: str) -> RunView:
         """The run as a requirement saw it: with its own memory."""
         base = self._run or RunView()
         if self._memories is None:
             return base
-        return RunView(self._memories.get(requirement, {}), base.tools, base.metadata, base.deps, base.now)
+        return base.remembering(self._memories.get(requirement, {}))
 
     def _evidence(self, voice: Voice) -> str:
         if voice.evidence is not None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from maymust.core.bounds import Bounds
 from maymust.core.history import History
 from maymust.core.rule import Rule
+from maymust.core.step import Step
 from maymust.core.tool_spec import ToolLike
 from maymust.errors import PolicyError
 
@@ -27,6 +28,9 @@ class RunView:
     metadata  the metadata given to the run
     deps      what was given as `deps`; never stored
     now       the time of this evaluation in seconds, as the run recorded it; None outside a run
+    before    steps whose output the model may have read before this run: in the conversation it goes on from, or in the agent
+              that calls it; one for each tool, with a shortened text
+    said      what the user has said, in this run and before
     """
 
     memory: dict[str, Any] = field(default_factory=dict)
@@ -34,6 +38,12 @@ class RunView:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     deps: Any = None
     now: float | None = None
+    before: tuple[Step, ...] = ()
+    said: tuple[str, ...] = ()
+
+    def remembering(self, memory: dict[str, Any]) -> RunView:
+        """The same view with the memory of one requirement."""
+        return RunView(memory, self.tools, self.metadata, self.deps, self.now, self.before, self.said)
 
 
 class Requirement(Protocol):

@@ -132,7 +132,7 @@ class Speakers:
         """The run as one requirement sees it: with its own memory."""
         if memories is None or not self._remembers[place]:
             return view
-        return RunView(memories.get(self.seats[place].name, {}), view.tools, view.metadata, view.deps, view.now)
+        return view.remembering(memories.get(self.seats[place].name, {}))
 
     def key_of(self, extra: Sequence[Extra]) -> tuple[Any, ...]:
         """What tells extra rules apart."""

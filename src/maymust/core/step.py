@@ -36,6 +36,7 @@ class Step:
     output      the JSON form of the return value
     call_id     the id of the call
     text        what the model read
+    untrusted   the output is from outside: it may carry a stranger's instructions
     """
 
     tool: str
@@ -44,6 +45,7 @@ class Step:
     output: Any = None
     call_id: str | None = None
     text: str | None = None
+    untrusted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form. Fields that are None are left out."""
@@ -54,6 +56,8 @@ class Step:
             value = getattr(self, key)
             if value is not None:
                 data[key] = value
+        if self.untrusted:
+            data["untrusted"] = True
         return data
 
     @classmethod
@@ -66,4 +70,5 @@ class Step:
             data.get("output"),
             data.get("call_id"),
             data.get("text"),
+            data.get("untrusted", False),
         )

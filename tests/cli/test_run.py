@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from maymust.models import call
 from tests.cli.commands import command, process, write
+from tests.models.picky import PickyServer
 
 TOOLS = '''\
 from maymust import tool
@@ -149,7 +151,6 @@ def test_what_is_no_agent_is_told(here: Path) -> None:
 
 
 def test_a_policy_file_finds_its_tools_in_a_module(here: Path) -> None:
-    write(here, "probe.py", "from maymust.cli.agent_source import agent_from_policy\nfrom maymust.models import ScriptedModel\n")
     done = process(here, "run", "desk.policy.yaml", "--tools", "desk_tools", "--model", "nobody:x", "Please.")
     assert done.code == 2
     assert "unknown provider 'nobody'" in done.err
@@ -173,3 +174,15 @@ def test_a_module_that_fails_to_import_is_told_with_its_line(here: Path) -> None
     done = process(here, "verify", "bad:policy", "--json")
     assert (done.code, done.out) == (2, "")
     assert "importing bad failed: ZeroDivisionError: division by zero (bad.py:2)" in done.err
+
+
+def test_a_policy_file_with_tools_and_a_model_is_an_agent(here: Path) -> None:
+    pytest.importorskip("openai")
+    script = [call("look", order=7), call("refund", order=7, amount=1), call("final_answer", answer="Done.")]
+    with PickyServer(script) as server:
+        settings = {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
+        words = ("run", "desk.policy.yaml", "--tools", "desk_tools", "--model", "openai:gpt-5", "--instructions", "Be brief.", "Please.")
+        done = process(here, *words, **settings)
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert "✓ look" in done.err
+    assert "Be brief." in json.dumps(server.bodies[0]["messages"])

@@ -9,7 +9,7 @@ import fastjsonschema
 import pytest
 import yaml
 
-from maymust import ArgumentRequirement, AskPermissionRequirement, ConditionalRequirement
+from maymust import AfterUntrustedRequirement, ArgumentRequirement, AskPermissionRequirement, ConditionalRequirement
 from maymust.core.fragment import DECIDED
 from maymust.policyfile.load import parse_policy
 from maymust.policyfile.problem import PolicyFileError
@@ -18,7 +18,12 @@ from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, ONLY_IN_PYTHON,
 from tests.policyfile.bad_files import BAD_FILES
 from tests.policyfile.test_load import RESEARCH
 
-CLASSES: dict[str, Any] = {"conditional": ConditionalRequirement, "ask": AskPermissionRequirement, "arguments": ArgumentRequirement}
+CLASSES: dict[str, Any] = {
+    "conditional": ConditionalRequirement,
+    "ask": AskPermissionRequirement,
+    "arguments": ArgumentRequirement,
+    "after_untrusted": AfterUntrustedRequirement,
+}
 ACCEPTANCE = Path(__file__).parent.parent / "verify" / "acceptance.yaml"
 validate = fastjsonschema.compile(make_schema())
 
@@ -60,11 +65,15 @@ def test_missing_and_unknown_keys_are_bad_for_the_schema(bad: Any) -> None:
 @pytest.mark.parametrize("key", KINDS)
 def test_the_parser_takes_every_key_and_no_other(key: str) -> None:
     kind = KINDS[key]
-    # What makes a rule of this kind complete, so that each further key can stand alone beside it.
-    base = {"conditional": "conditional: a", "ask": "ask: a", "arguments": "arguments: a, param: x, one_of: [p1]"}[key]
+    base = BASES[key]
+        "conditional": "conditional: a",
+        "ask": "ask: a",
+        "arguments": "arguments: a, param: x, one_of: [p1]",
+        "after_untrusted": "after_untrusted: a",
+    }[key]
     values = {"flag": "true", "count": "9", "positive": "2", "number": "1", "text": "p.*", "tools": "[b]", "fragments": "{x: {minimum: 1}}"}
     needs = {"minimum": "arguments: a, param: x", "maximum": "arguments: a, param: x", "last_only": f"{base}, from_argument: [b, y]"}
-    values |= {"values": "[p1]", "places": "[b, $.y]"}
+    values |= {"values": "[p1]", "places": "[b, $.y]", "named": "{a: [x]}"}
     for word, meaning in kind.words.items():
         if f"{word}:" not in base:
             rule = f"{needs.get(word, base)}, {word}: {values[meaning.shape]}"

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from maymust import (
+    AfterUntrustedRequirement,
     ApprovalMemory,
     ArgumentRequirement,
     AskPermissionRequirement,
@@ -131,4 +132,21 @@ def test_rules_on_arguments_come_back_equal() -> None:
     text = dump_policy(policy)
     assert "  small: {arguments: write, param: size, minimum: 1, maximum: 9.5, optional: true, reason: small}\n" in text
     assert '  named: {arguments: write, param: name, pattern: "[a-z]+|x", priority: 3}\n' in text
+    assert parse_policy(text).policy.describe() == policy.describe()
+
+
+def test_rules_after_untrusted_output_come_back_equal() -> None:
+    named = {"send": ["to"], "pay": {"note": "links"}}
+    policy = Policy(
+        [
+            AfterUntrustedRequirement(
+                ["send", "pay"], untrusted="mail", unless_named={"send": ["to"], "pay": {"note": "links"}}, reason="ask"
+            ),
+            AfterUntrustedRequirement("pay", name="second"),
+        ],
+        tools=["mail", "send", "pay"],
+    )
+    text = dump_policy(policy)
+    assert "  second: {after_untrusted: [pay]}\n" in text
+    assert "    unless_named: {send: {to: all}, pay: {note: links}}\n" in text
     assert parse_policy(text).policy.describe() == policy.describe()

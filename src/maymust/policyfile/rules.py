@@ -15,8 +15,14 @@ from maymust.policyfile.vocabulary import KINDS, ONLY_IN_PYTHON, Kind
 from maymust.requirements.arguments import ArgumentRequirement
 from maymust.requirements.conditional import ConditionalRequirement
 from maymust.requirements.permission import AskPermissionRequirement
+from maymust.requirements.untrusted import AfterUntrustedRequirement
 
-_CLASSES: dict[str, Any] = {"conditional": ConditionalRequirement, "ask": AskPermissionRequirement, "arguments": ArgumentRequirement}
+_CLASSES: dict[str, Any] = {
+    "conditional": ConditionalRequirement,
+    "ask": AskPermissionRequirement,
+    "arguments": ArgumentRequirement,
+    "after_untrusted": AfterUntrustedRequirement,
+}
 
 
 def read_rules(node: Node, names: Names, problems: Problems) -> list[Any]:

@@ -11,6 +11,7 @@ from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, NEEDED, TOP, Ki
 _TOOL = {"type": "string", "minLength": 1}
 _TOOLS = {"anyOf": [_TOOL, {"type": "array", "items": _TOOL, "uniqueItems": True}]}
 _FRAGMENT = {"$ref": "#/definitions/fragment"}
+_PARTS = {"type": "object", "minProperties": 1, "additionalProperties": {"enum": ["all", "links"]}}
 _PLACE = {"type": "array", "items": [_TOOL, {"type": "string", "minLength": 1}], "minItems": 2, "additionalItems": False}
 _SHAPES: dict[Shape, dict[str, Any]] = {
     "tool": _TOOL,
@@ -23,6 +24,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     "number": {"type": "number"},
     "values": {"type": "array", "minItems": 1},
     "places": {"anyOf": [_PLACE, {"type": "array", "items": _PLACE, "minItems": 1}]},
+    "named": {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [*_TOOLS["anyOf"], _PARTS]}},
     "fragments": {"type": "object", "minProperties": 1, "additionalProperties": _FRAGMENT},
 }
 _TOP: dict[str, dict[str, Any]] = {

@@ -204,6 +204,22 @@ def as_places(node: Node, where: str, problems: Problems, names: Names) -> list[
     return pairs
 
 
+def as_named(node: Node, where: str, problems: Problems, names: Names) -> dict[str, Any] | Bad:
+    """Per tool the parameters that have to be named: a parameter, a list of them, or `{parameter: all | links}`."""
+    if not isinstance(node, Table) or not node.items:
+        problems.add("MF009", f"{where} has to map tools to parameters, got {kind_of(node)}", node.position, "write e.g. {send: [to]}")
+        return BAD
+    found: dict[str, Any] = {}
+    for tool, parameters in node.items.items():
+        names.check(tool, where, node.keys[tool], problems)
+        if isinstance(parameters, Table):
+            found[tool] = plain(parameters)
+        else:
+            texts = as_texts(parameters, f"{where}, {tool}", problems)
+            found[tool] = BAD if isinstance(texts, Bad) else [text for text, _ in texts]
+    return BAD if BAD in found.values() else found
+
+
 def as_new_names(node: Node, where: str, problems: Problems) -> Names:
     """The names a file declares as its tools."""
     before = len(problems.found)
@@ -244,6 +260,7 @@ READERS: dict[Shape, Callable[[Node, str, Problems, Names], Any]] = {
     "number": lambda node, where, problems, names: as_number(node, where, problems),
     "values": lambda node, where, problems, names: as_values(node, where, problems),
     "places": as_places,
+    "named": as_named,
     "fragments": lambda node, where, problems, names: as_fragments(node, where, problems),
 }
 """How each shape is read."""

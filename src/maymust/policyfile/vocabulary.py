@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "number", "text", "fragments", "values", "places"]
+Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "number", "text", "fragments", "values", "places", "named"]
 """What a value has to be.
 
     tool          the name of one tool
@@ -22,6 +22,7 @@ Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "n
     text          a text
     fragments     a mapping of parameters to fragments of JSON Schema
     values        a list of values
+    named         a mapping of tools to parameters, or to `{parameter: all}` and `{parameter: links}`
     places        a pair of a tool and a place in what it took or returned, or a list of such pairs
 """
 
@@ -113,7 +114,21 @@ ARGUMENTS = Kind(
     needed=("param",),
 )
 
-KINDS: Mapping[str, Kind] = {kind.key: kind for kind in (CONDITIONAL, ASK, ARGUMENTS)}
+AFTER_UNTRUSTED = Kind(
+    "after_untrusted",
+    Word("tools", "The tools with side effects: a person is asked about them once output from outside is in the run."),
+    {
+        "untrusted": Word("tools", "Tools whose output counts as from outside, beside those that say so themselves."),
+        "unless_named": Word(
+            "named", "Per tool the parameters that decide where a call goes; nobody is asked when the user named them all."
+        ),
+        "reason": Word("text", "Shown to the person before the step with the output."),
+        **_SHARED,
+    },
+    "Once output from outside is in the run, a person has to agree before these tools run.",
+)
+
+KINDS: Mapping[str, Kind] = {kind.key: kind for kind in (CONDITIONAL, ASK, ARGUMENTS, AFTER_UNTRUSTED)}
 """Every kind of rule by its key."""
 
 ONLY_IN_PYTHON = {
@@ -122,6 +137,7 @@ ONLY_IN_PYTHON = {
     "remember_in": "an ApprovalMemory is a Python object; write remember_choices: true, or write this rule in Python",
     "name": "the key of a rule is its name",
     "target": "write the tool behind the kind of the rule: `conditional: tool`",
+    "side_effects": "write the tools behind the kind of the rule: `after_untrusted: [tool]`",
     "include": "write the tools behind the kind of the rule: `ask: [tool]`",
 }
 """Parameters of Python that a file does not have, and what to do instead."""

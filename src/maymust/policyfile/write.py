@@ -69,6 +69,8 @@ def _rule(described: Mapping[str, Any]) -> dict[str, Any]:
     elif kind == "ask_permission":
         include = said.pop("include", None)
         rule = {"ask": True if include is None else include, **said}
+    elif kind == "after_untrusted":
+        rule = {"after_untrusted": said.pop("side_effects"), **said}
     elif kind == "argument":
         rule = {"arguments": said.pop("target"), **_values(name, said)}
     else:

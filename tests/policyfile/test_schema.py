@@ -24,6 +24,13 @@ CLASSES: dict[str, Any] = {
     "arguments": ArgumentRequirement,
     "after_untrusted": AfterUntrustedRequirement,
 }
+# What makes a rule of each kind complete, so that each further key can stand alone beside it.
+BASES = {
+    "conditional": "conditional: a",
+    "ask": "ask: a",
+    "arguments": "arguments: a, param: x, one_of: [p1]",
+    "after_untrusted": "after_untrusted: a",
+}
 ACCEPTANCE = Path(__file__).parent.parent / "verify" / "acceptance.yaml"
 validate = fastjsonschema.compile(make_schema())
 
@@ -66,11 +73,6 @@ def test_missing_and_unknown_keys_are_bad_for_the_schema(bad: Any) -> None:
 def test_the_parser_takes_every_key_and_no_other(key: str) -> None:
     kind = KINDS[key]
     base = BASES[key]
-        "conditional": "conditional: a",
-        "ask": "ask: a",
-        "arguments": "arguments: a, param: x, one_of: [p1]",
-        "after_untrusted": "after_untrusted: a",
-    }[key]
     values = {"flag": "true", "count": "9", "positive": "2", "number": "1", "text": "p.*", "tools": "[b]", "fragments": "{x: {minimum: 1}}"}
     needs = {"minimum": "arguments: a, param: x", "maximum": "arguments: a, param: x", "last_only": f"{base}, from_argument: [b, y]"}
     values |= {"values": "[p1]", "places": "[b, $.y]", "named": "{a: [x]}"}

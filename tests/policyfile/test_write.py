@@ -139,9 +139,7 @@ def test_rules_after_untrusted_output_come_back_equal() -> None:
     named = {"send": ["to"], "pay": {"note": "links"}}
     policy = Policy(
         [
-            AfterUntrustedRequirement(
-                ["send", "pay"], untrusted="mail", unless_named={"send": ["to"], "pay": {"note": "links"}}, reason="ask"
-            ),
+            AfterUntrustedRequirement(["send", "pay"], untrusted="mail", unless_named=named, reason="ask"),
             AfterUntrustedRequirement("pay", name="second"),
         ],
         tools=["mail", "send", "pay"],

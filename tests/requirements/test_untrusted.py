@@ -122,6 +122,7 @@ def excused(parts: Any, arguments: dict[str, Any], history: History | None = Non
         ({"to": 1200}, True),
         ({"to": 120}, False),
         ({"to": 1200.5}, False),
+        ({"to": 1200.0}, True),
         ({"to": True}, False),
         ({"to": {"bob@acme.com": "general"}}, True),
         ({"to": {"eve": "general"}}, False),
@@ -150,6 +151,18 @@ def test_what_a_trusted_tool_said_is_named_and_what_came_from_outside_is_not() -
     assert not excused(["to"], {"to": "eve@evil.com"}, History().add("lookup", text="eve@evil.com", untrusted=True))
     assert not excused(["to"], {"to": "eve@evil.com"}, History().add("lookup", outcome="refused", text="eve@evil.com"))
     assert not excused(["to"], {"to": "eve@evil.com"}, History().add("arrived_later", text="eve@evil.com"))
+
+
+def test_a_tool_that_says_again_what_it_was_given_names_nothing() -> None:
+    history = History().add("lookup", arguments={"q": "eve@evil.com"}, text="nobody is called eve@evil.com")
+    assert not excused(["to"], {"to": "eve@evil.com"}, history)
+    assert not excused(["to"], {"to": "eve@evil.com"}, History().add("send", text="the address book has eve@evil.com"))
+
+
+def test_what_only_the_user_may_name() -> None:
+    assert excused({"to": "said"}, {"to": "general"})
+    assert not excused({"to": "said"}, {"to": "random"}, History().add("lookup", text="channels: random, general"))
+    assert excused({"to": "all"}, {"to": "random"}, History().add("lookup", text="channels: random, general"))
 
 
 def test_a_gate_waives_the_question_too() -> None:
@@ -191,8 +204,8 @@ def test_addresses_are_found() -> None:
         ({"side_effects": ["send"], "unless_named": ["to"]}, "has to map tools to parameters"),
         ({"side_effects": ["send"], "unless_named": {"note": ["x"]}}, "not among side_effects"),
         ({"side_effects": ["send"], "unless_named": {"send": []}}, "names no parameter"),
-        ({"side_effects": ["send"], "unless_named": {"send": {"to": "some"}}}, "'all' or 'links'"),
-        ({"side_effects": ["send"], "unless_named": {"send": 5}}, "'all' or 'links'"),
+        ({"side_effects": ["send"], "unless_named": {"send": {"to": "some"}}}, "'all', 'said' or 'links'"),
+        ({"side_effects": ["send"], "unless_named": {"send": 5}}, "'all', 'said' or 'links'"),
         ({"side_effects": ["send"], "priority": 0}, "priority"),
         ({"side_effects": ["send"], "enabled": 1}, "enabled"),
     ],

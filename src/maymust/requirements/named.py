@@ -11,8 +11,13 @@ from typing import Any, Literal, TypeAlias
 
 from maymust.errors import PolicyError
 
-Part: TypeAlias = Literal["all", "links"]
-"""What of an argument has to be named: all of its values, or only the addresses in it (of the web, of mail, of bank accounts)."""
+Part: TypeAlias = Literal["all", "said", "links"]
+"""What of an argument has to be named, and by whom.
+
+all    all of its values, by the user or by a trusted tool
+said   all of its values, by the user
+links  only the addresses in it (of the web, of mail, of bank accounts), by the user or by a trusted tool
+"""
 
 _LINK = re.compile(
     r"""(?:https?://|www\.)[^\s<>"'()\[\]]+          # of the web
@@ -31,29 +36,35 @@ def links_in(text: str) -> list[str]:
 
 
 def parts_of(given: Any, label: str) -> dict[str, Part]:
-    """What an author wrote for one tool: a parameter, a list of them, or `{parameter: "all" | "links"}`. Raises PolicyError."""
+    """What an author wrote for one tool: a parameter, a list of them, or `{parameter: part}`. Raises PolicyError."""
     if isinstance(given, str):
         given = (given,)
     if not isinstance(given, Mapping):
         given = dict.fromkeys(given, "all") if isinstance(given, Iterable) else {None: None}
     for parameter, part in given.items():
-        if not isinstance(parameter, str) or part not in ("all", "links"):
-            raise PolicyError(f"{label} has to be a list of parameters or {{parameter: 'all' or 'links'}}, got {parameter!r}: {part!r}")
+        if not isinstance(parameter, str) or part not in ("all", "said", "links"):
+            raise PolicyError(
+                f"{label} has to be a list of parameters or {{parameter: 'all', 'said' or 'links'}}, got {parameter!r}: {part!r}"
+            )
     if not given:
         raise PolicyError(f"{label} names no parameter; leave the tool out, and every call of it is asked about")
     return dict(given)
 
 
-def wanted(arguments: Mapping[str, Any], parts: Mapping[str, Part]) -> Iterator[str | None]:
-    """The values that have to be named, as text; None for one that has no text to look up."""
+def wanted(arguments: Mapping[str, Any], parts: Mapping[str, Part]) -> Iterator[tuple[str | None, bool]]:
+    """The values that have to be named, as text (None for one that has none), each with whether only the user can have named it."""
     for parameter, part in parts.items():
         for value in _leaves(arguments.get(parameter)):
             if part == "links":
-                yield from links_in(value) if isinstance(value, str) else ()
-            elif isinstance(value, bool | float):
-                yield None
+                yield from ((link, False) for link in (links_in(value) if isinstance(value, str) else ()))
             else:
-                yield str(value)
+                yield _text(value), part == "said"
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -6,7 +6,7 @@ import copy
 import json
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -35,8 +35,9 @@ class AfterUntrustedRequirement:
     side_effects  the tools to ask about then
     untrusted     further tools whose output counts as from outside
     unless_named  per tool what decides where a call goes: nobody is asked about a call whose values there were all named by the
-                  user, or by a tool whose output is not from outside. A list of parameters, or `{parameter: "all" or "links"}`;
-                  "links" looks only at the addresses in a text
+                  user, or by a tool that only looks something up and is not from outside. A list of parameters, or
+                  `{parameter: part}`: "all" of its values, "said" for those that only the user may name, "links" for the addresses
+                  in a text
     handler       a function of the pending call, sync or async, that gives a bool or a `Decision`; None: the run pauses
     reason        shown to the person before the step
     name          default `after_untrusted`
@@ -200,14 +201,20 @@ class BoundAfterUntrusted:
         parts = self.unless.get(tool)
         if parts is None or arguments is None:
             return False
-        texts = list(self._trusted(history, run))
-        return all(is_named(value, texts) for value in wanted(arguments, parts))
+        return all(
+            is_named(value, run.said) or (not by_user and value is not None and self._looked_up(value, history))
+            for value, by_user in wanted(arguments, parts)
+        )
 
-    def _trusted(self, history: History, run: RunView) -> Iterator[str]:
-        yield from run.said
+    def _looked_up(self, value: str, history: History) -> bool:
+        """Whether a trusted tool gave this value. One that only says again what it was given does not count."""
         for step in history:
-            if step.outcome.is_invocation and step.tool in self._harmless and not step.untrusted:
-                yield step.text if step.text is not None else json.dumps(step.output, ensure_ascii=False, default=str)
+            if not step.outcome.is_invocation or step.untrusted or step.tool not in self._harmless or step.tool in self.effects:
+                continue
+            text = step.text if step.text is not None else json.dumps(step.output, ensure_ascii=False, default=str)
+            if is_named(value, (text,)) and value.casefold() not in json.dumps(step.arguments, ensure_ascii=False, default=str).casefold():
+                return True
+        return False
 
     def surely_admits(self, tool: str, bounds: Bounds, run: RunView) -> bool:
         """True when no open call can bring output from outside, or when it does not matter for this tool."""

@@ -109,6 +109,24 @@ def test_diff_is_undecided_where_it_cannot_look(here: Path) -> None:
     assert command(here, "diff", "-", "-").code == 2
 
 
+def test_diff_tells_a_question_that_depends_on_outputs_from_one_that_is_always_asked(here: Path) -> None:
+    write(here, "n.policy.yaml", RESEARCH)
+    write(here, "o.policy.yaml", RESEARCH + "  outside: {after_untrusted: think, untrusted: search}\n")
+    done = command(here, "diff", "o.policy.yaml", "n.policy.yaml")
+    assert done.code == 1
+    assert "after think, search, think may be called without a person's yes" in done.out
+    assert "not compared: when a person is asked about think" in done.out
+    assert command(here, "diff", "n.policy.yaml", "o.policy.yaml").code == 0
+
+
+def test_diff_says_where_values_of_arguments_may_have_become_freer(here: Path) -> None:
+    write(here, "o.policy.yaml", RESEARCH + "  small: {arguments: fetch, param: size, maximum: 5}\n")
+    write(here, "n.policy.yaml", RESEARCH + "  small: {arguments: fetch, param: size, maximum: 9}\n")
+    done = command(here, "diff", "o.policy.yaml", "n.policy.yaml")
+    assert (done.code, "not compared: the arguments of fetch" in done.out) == (3, True)
+    assert command(here, "diff", "r.policy.yaml", "n.policy.yaml").code == 0
+
+
 def test_diff_reads_one_side_from_stdin(here: Path) -> None:
     done = process(
         here, "diff", "-", "r.policy.yaml", "--format", "github", stdin=RESEARCH.replace("max_invocations: 2", "max_invocations: 1")

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from maymust.core.compiled import CompiledPolicy, Verdicts
 from maymust.core.history import History
@@ -20,6 +20,7 @@ from maymust.errors import PermitError
 LIMIT = 200_000
 """How many pairs of states are looked at before the search gives up."""
 
+_ALWAYS = "always"
 _OUTCOMES = (Outcome.OK, Outcome.FAILED)
 
 Kind: TypeAlias = Literal["allowed", "unasked"]
@@ -107,11 +108,12 @@ class _Gains:
         if (state, tool, kind) in self._met:
             return  # the first policy says the same in the same state
         self._met.add((state, tool, kind))
-        rules, reasons = self._cause(tool, kind, path)
-        self._kept.setdefault((tool, kind, rules), Gain(tool, kind, path, rules, reasons))
+        cause = self._cause(tool, kind, path)
+        if cause is not None:
+            self._kept.setdefault((tool, kind, cause[0]), Gain(tool, kind, path, *cause))
 
-    def _cause(self, tool: str, kind: Kind, path: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The rules of the first policy that stand in the way, and what they say."""
+    def _cause(self, tool: str, kind: Kind, path: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The rules of the first policy that stand in the way, and what they say; None when they do not after all."""
         history = History(Step(word.partition("!")[0], Outcome(word.partition("!")[2] or "ok")) for word in path)
         try:
             permit = self._old.permit(history)
@@ -119,6 +121,8 @@ class _Gains:
             return (), (f"there is no next step ({error})",)
         if tool not in permit.tools:
             return (), (f"it has no tool called {tool}",)
+        if tool in permit.allowed and (kind == "allowed" or tool not in permit.asks):
+            return None  # the automaton takes a question that depends on more than counts to be asked always
         spoken = [one for one in permit.why(tool) if _stands_in_the_way(one.rule, tool, kind, permit.verdict(tool))]
         reasons = tuple(dict.fromkeys(one.rule.reason for one in spoken if one.rule.reason))
         return tuple(dict.fromkeys(one.requirement for one in spoken)), reasons
@@ -135,9 +139,10 @@ def _stands_in_the_way(rule: Rule, tool: str, kind: Kind, verdict: Verdict) -> b
 def _uncompared(old: Policy, new: Policy, one: CompiledPolicy, other: CompiledPolicy) -> Iterator[str]:
     """What the automata do not see: values of arguments, remembered choices, Python code."""
     for tool in dict.fromkeys((*old.tools, *new.tools)):
-        if _asking(old, tool) != _asking(new, tool) and _asking(old, tool) and _asking(new, tool):
+        asked, asks = _asking(old, tool), _asking(new, tool)
+        if asked != asks and any(asks or condition != _ALWAYS for condition in asked):
             yield f"when a person is asked about {tool}: the conditions differ, and values of arguments are not compared"
-        if _narrowing(old, tool) != _narrowing(new, tool):
+        if _narrowing(old, tool) not in ([], _narrowing(new, tool)):
             yield f"the arguments of {tool}: their rules differ, and values of arguments are not compared"
     names = dict.fromkeys((*one.left_open, *other.left_open))
     asking = {bound.name for policy in (old, new) for bound in policy.requirements if callable(getattr(bound, "asks_about", None))}
@@ -154,7 +159,10 @@ def _asking(policy: Policy, tool: str) -> list[str]:
     for bound in policy.requirements:
         about = getattr(bound, "asks_about", None)
         if bound.enabled and callable(about) and about(tool):
-            said.append(json.dumps(getattr(bound, "when", None), sort_keys=True, default=repr))
+            described: dict[str, Any] = getattr(bound, "describe", dict)()
+            always = described.get("kind") == "ask_permission" and "when" not in described
+            condition = {key: described[key] for key in sorted(described) if key not in ("include", "exclude", "handler", "reason")}
+            said.append(_ALWAYS if always else json.dumps(condition, sort_keys=True, default=repr))
     return sorted(said)
 
 

@@ -129,3 +129,4 @@ def test_what_was_lost_is_not_used_again() -> None:
     assert encode(asked(SOME), told.without(["tools"])).level == 5
     assert told.without([]) is told
     assert Capabilities(subset="tool_changes", prefix_bound=True).without(["subset"]).subset == "choice"
+    assert Capabilities(subset="tool_changes", late_system=True).without(["late_system"]).subset == "filter"

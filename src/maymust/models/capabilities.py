@@ -50,6 +50,9 @@ class Capabilities:
         changes: dict[str, Any] = {}
         for name in lost:
             changes.update(_LESS.get(name, {}))
+        if "late_system" in changes and self.subset == "tool_changes":
+            # The changes stand in system messages.
+            changes["subset"] = "filter"
         if "subset" in changes and self.prefix_bound:
             # A filtered list would change the prefix that the reasoning is bound to.
             changes["subset"] = "choice"

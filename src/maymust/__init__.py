@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from maymust.core.rule import Rule as Rule
     from maymust.core.step import Outcome as Outcome
     from maymust.core.step import Step as Step
+    from maymust.durable.sqlite_store import SqliteStore as SqliteStore
     from maymust.errors import ConflictError as ConflictError
     from maymust.errors import DeadEndError as DeadEndError
     from maymust.errors import ForceUnmetError as ForceUnmetError
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from maymust.tools.context import FunctionInvocationContext as FunctionInvocationContext
     from maymust.tools.function_tool import Tool as Tool
     from maymust.tools.function_tool import tool as tool
+    from maymust.tools.happened import Happened as Happened
     from maymust.tools.think import ThinkTool as ThinkTool
 
 _HOMES = {
@@ -68,6 +70,7 @@ _HOMES = {
     "Explanation": "explanation",
     "ForceUnmetError": "errors",
     "FunctionInvocationContext": "tools.context",
+    "Happened": "tools.happened",
     "History": "core.history",
     "LoopGuard": "agent.loop_guard",
     "MaymustError": "errors",
@@ -85,6 +88,7 @@ _HOMES = {
     "RunResult": "agent.result",
     "RunState": "agent.state",
     "RunView": "core.requirement",
+    "SqliteStore": "durable.sqlite_store",
     "Step": "core.step",
     "ThinkTool": "tools.think",
     "Tool": "tools.function_tool",

@@ -137,6 +137,14 @@ class CallPending:
 
 
 @dataclass(slots=True)
+class Interrupted:
+    """The process ended while this call ran, and nobody knows whether it took effect: a person is asked what to do, for this reason."""
+
+    call_id: str
+    reason: str
+
+
+@dataclass(slots=True)
 class Decided:
     """A question about a call is answered.
 
@@ -207,6 +215,7 @@ Event = (
     | ToolStarted
     | ToolFinished
     | CallPending
+    | Interrupted
     | Decided
     | ToolsChanged
     | MessageSent

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from maymust.agent.beginning import first_state
 from maymust.agent.blocking import blocking
 from maymust.agent.budget import Budget
-from maymust.agent.call_ids import CallIds
 from maymust.agent.child import ChildTool
 from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.fragments import check_policy
-from maymust.agent.inputs import Input, as_messages, conversation
+from maymust.agent.inputs import Input
+from maymust.agent.journal import Answer, Journal, Store
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
-from maymust.agent.outside import read_before, read_by_caller, words_of
 from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, policy_of
-from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
 from maymust.agent.resuming import prepare_resume
 from maymust.agent.run import Run
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
+from maymust.agent.stored import resume_stored, store_of
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.agent.tool_choice import ToolChoice, ToolMode, parse_choice
-from maymust.core.history import History
 from maymust.core.policy import Policy
 from maymust.errors import PolicyError
 from maymust.models.by_name import model_by_name
 from maymust.models.chat_model import ChatModel
-from maymust.requirements.permission import Decision
 from maymust.tools.function_tool import ApprovalMode, Tool, as_tool
 
 T = TypeVar("T", default=str)
@@ -60,6 +57,7 @@ class Agent(Generic[T]):
     narrow                 "status" tells the model in words what rules leave of arguments, "schema" also narrows the tools' schemas,
                            which changes the tool list; "schema" is the default for models that a grammar constrains: only that changes
     show_errors            False keeps the text of tools' exceptions (other than `ToolError`) from the model
+    store                  keeps the runs, so that they outlive the process: `SqliteStore("runs.db")`
 
     Raises PolicyError for contradictions, unknown and duplicate names.
     """
@@ -87,6 +85,7 @@ class Agent(Generic[T]):
         compaction: Compaction | None = None,
         narrow: Narrow | None = None,
         show_errors: bool = True,
+        store: Store | None = None,
     ) -> None:
         if on_stall not in ("relax", "stop"):
             raise PolicyError(f"on_stall={on_stall!r}: give 'relax' or 'stop'")
@@ -99,6 +98,9 @@ class Agent(Generic[T]):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
         if compaction is not None and not isinstance(compaction, Compaction):
             raise PolicyError(f"compaction={compaction!r}: give ShortenOutputs(), Summarise(), or an object with limit and compact()")
+        if store is not None and not isinstance(store, Store):
+            raise PolicyError(f"store={store!r}: give SqliteStore(path), or an object with the methods of a store")
+        self.store = store
         self.name, self.description, self.instructions = name, description, instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
         bound = policy_of(policy, requirements, final_answer_as_tool, own, more)
@@ -159,7 +161,7 @@ class Agent(Generic[T]):
         state = self.first_state(
             input, previous=previous, carry_history=carry_history, metadata=metadata, budget=budget, tool_choice=tool_choice
         )
-        return Run(self._session(state, layers, deps))
+        return Run(self._session(state, layers, deps, None if self.store is None else self.store.begin(state)))
 
     async def run(self, input: Input, **settings: Any) -> RunResult[T]:
         """Run to the end, or to a question for a person. Takes what `start` takes.
@@ -179,8 +181,8 @@ class Agent(Generic[T]):
 
     async def resume(
         self,
-        state: RunState | RunResult[Any],
-        decisions: Mapping[str, bool | Decision] | None = None,
+        state: RunState | RunResult[Any] | str,
+        decisions: Mapping[str, bool | Answer] | None = None,
         *,
         budget: Budget | None = None,
         tools: Iterable[Any] | None = None,
@@ -188,13 +190,16 @@ class Agent(Generic[T]):
         middleware: Sequence[Any] = (),
         allow_policy_change: bool = False,
     ) -> RunResult[T]:
-        """Go on with a run that paused, was stopped or broke off. The state given stays as it is and can be used again.
+        """Go on with a run that paused, was stopped or broke off. A state given stays as it is and can be used again.
 
-        decisions  call id to True, False or a `Decision`; calls without one stay pending
+        state      a state, a result, or with a `store` the id of a run. What is in the store counts more than the state given; a run
+                   that has its answer there gives its result
+        decisions  call id to True, False or a `Decision`, and `Happened(output)` for a call that was interrupted and took effect;
+                   calls without one stay pending
         tools      tools of the run that are neither the agent's own nor loadable
 
         Raises RunError for a decision about a call that is not pending, a state of another policy (unless `allow_policy_change`),
-        a missing tool, or a run that has its answer.
+        a missing tool, a run that has its answer, or one that another process works on.
         """
         return await self.start_resume(
             state, decisions, budget=budget, tools=tools, deps=deps, middleware=middleware, allow_policy_change=allow_policy_change
@@ -202,8 +207,8 @@ class Agent(Generic[T]):
 
     def start_resume(
         self,
-        state: RunState | RunResult[Any],
-        decisions: Mapping[str, bool | Decision] | None = None,
+        state: RunState | RunResult[Any] | str,
+        decisions: Mapping[str, bool | Answer] | None = None,
         *,
         budget: Budget | None = None,
         tools: Iterable[Any] | None = None,
@@ -213,13 +218,28 @@ class Agent(Generic[T]):
     ) -> Run[T]:
         """`resume` as a `Run`, to listen to its events."""
         layers = (*self.middleware, *as_middleware(middleware))
-        resumed = self.prepare_resume(state, decisions, budget=budget, tools=tools, allow_policy_change=allow_policy_change)
-        return Run(self._session(resumed, layers, deps))
+        if self.store is None and not isinstance(state, str):
+            resumed = self.prepare_resume(state, decisions, budget=budget, tools=tools, allow_policy_change=allow_policy_change)
+            return Run(self._session(resumed, layers, deps))
+        settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "allow_policy_change": allow_policy_change}
+        resumed, journal = resume_stored(store_of(self.store), self.plan, state, decisions or {}, **settings)
+        return Run(self._session(resumed, layers, deps, journal, recovers=True))
+
+    def decide(self, run_id: str, decisions: Mapping[str, bool | Answer], *, by: str | None = None) -> None:
+        """Note decisions about calls of a stored run, also while it runs; `resume` goes on with them. The first one about a call counts.
+
+        Raises RunError for a call that does not wait, and for a decision that comes too late or contradicts the first; none is noted then.
+        """
+        store_of(self.store).decide(run_id, decisions, by=by)
+
+    def cancel(self, run_id: str, *, by: str | None = None, reason: str | None = None) -> None:
+        """End a stored run for good, wherever it runs. Raises RunError when it has ended already."""
+        store_of(self.store).cancel(run_id, by=by, reason=reason)
 
     def prepare_resume(
         self,
         state: RunState | RunResult[Any],
-        decisions: Mapping[str, bool | Decision] | None = None,
+        decisions: Mapping[str, bool | Answer] | None = None,
         *,
         budget: Budget | None = None,
         tools: Iterable[Any] | None = None,
@@ -246,13 +266,24 @@ class Agent(Generic[T]):
         return ChildTool(self, name, description, approval_mode=approval_mode, timeout=timeout)
 
     def resume_sync(
-        self, state: RunState | RunResult[Any], decisions: Mapping[str, bool | Decision] | None = None, **settings: Any
+        self, state: RunState | RunResult[Any] | str, decisions: Mapping[str, bool | Answer] | None = None, **settings: Any
     ) -> RunResult[T]:
         """`resume` for code that is not async."""
         return blocking(self.resume(state, decisions, **settings))
 
-    def _session(self, state: RunState, layers: tuple[Any, ...], deps: Any) -> Session:
-        return Session(plan=self.plan, model=self.model, state=state, middleware=layers, deps=deps, show_errors=self.show_errors)
+    def _session(
+        self, state: RunState, layers: tuple[Any, ...], deps: Any, journal: Journal | None = None, *, recovers: bool = False
+    ) -> Session:
+        return Session(
+            plan=self.plan,
+            model=self.model,
+            state=state,
+            middleware=layers,
+            deps=deps,
+            show_errors=self.show_errors,
+            journal=journal,
+            recovers=recovers,
+        )
 
     def first_state(
         self,
@@ -270,32 +301,14 @@ class Agent(Generic[T]):
 
         `caller` is the run of the agent that calls this one as a tool: its words are not the user's.
         """
-        plan = self.plan
-        earlier = previous.state if isinstance(previous, RunResult) else previous
-        history = earlier.history if earlier is not None and carry_history else History()
-        choice = self.tool_choice if tool_choice is None else parse_choice(tool_choice, tuple(plan.known))
-        messages = conversation(earlier, input, self.model)
-        state = RunState(
-            run_id=run_id or uuid.uuid4().hex,
-            system=plan.templates.system(self.instructions, plan.answers_in_text),
-            budget=budget if budget is not None else self.budget,
-            messages=messages,
-            history=history,
-            call_ids=CallIds(call.call_id for message in messages for call in message.calls),
-            agent=self.name,
-            policy_hash=plan.fingerprint,
-            policy=plan.description,
-            carried=len(history),
-            carried_invocations=history.total(failures=True),
-            choice=choice,
-            metadata=dict(metadata or {}),
-            tool_names=tuple(tool.name for tool in plan.tools),
-            offers=earlier.offers if earlier is not None else (),
-            before=read_by_caller(caller) if caller is not None else read_before(earlier, carries_history=carry_history),
-            said=() if caller is not None else (*(earlier.said if earlier is not None else ()), *words_of(as_messages(input))),
-            last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
-            plan=plan,
-            tools=plan.tools,
+        return first_state(
+            self,
+            input,
+            previous=previous,
+            carry_history=carry_history,
+            metadata=metadata,
+            budget=budget,
+            tool_choice=tool_choice,
+            run_id=run_id,
+            caller=caller,
         )
-        settle(state)
-        return state

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from maymust.core.step import Outcome
 
 CallStatus = Literal["waiting", "admitted", "pending", "done"]
+INTERRUPTED = "interrupted"
+"""Stands for a requirement where a question is asked because the process ended while the call ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class CallRecord:
     untrusted    its result is from outside
     shown        the raw arguments with their secrets masked; None when there are none
     sealed       it was read from JSON, which holds no secrets: it cannot run any more
+    interrupted  its process ended while the body ran; it has not been started again since
     """
 
     call_id: str
@@ -59,6 +62,7 @@ class CallRecord:
     untrusted: bool = False
     shown: str | None = None
     sealed: bool = False
+    interrupted: bool = False
 
     @property
     def shown_arguments(self) -> str:
@@ -96,6 +100,7 @@ class CallRecord:
             "text_answer": self.text_answer,
             **({"untrusted": True} if self.untrusted else {}),
             **({"sealed": True} if self.sealed or self.shown is not None else {}),
+            **({"interrupted": True} if self.interrupted else {}),
         }
 
     @classmethod
@@ -113,6 +118,8 @@ class PendingCall:
     """A call that waits for a person: a copy to show; changing it changes nothing.
 
     `requirements` are the names of those that ask; `reasons` what they give as a reason.
+    `interrupted`: the process ended while the call ran, and whether it took effect is not known. True runs it again, False leaves it as
+    failed, and `Happened(output)` says that it took effect.
     """
 
     call_id: str
@@ -120,3 +127,4 @@ class PendingCall:
     arguments: dict[str, Any]
     requirements: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    interrupted: bool = False

@@ -6,6 +6,7 @@ Its state is part of the parent's, so that a question of the child pauses the pa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from maymust.agent.actions import CallPending, ChildEvent, ChildStarted, Event
@@ -95,6 +96,7 @@ class ChildTool(Tool):
             deps=parent.deps,
             show_errors=agent.show_errors,
             fold=fold,
+            recovers=parent.recovers,
         )
         _pass_questions_on(session, parent, call_id)
         return session
@@ -104,7 +106,7 @@ def _pass_questions_on(session: Session, parent: Session, call_id: str) -> None:
     """Whoever listens to the parent hears the child's questions, under the ids by which they are decided."""
 
     def seen_from_parent(call: PendingCall) -> PendingCall:
-        return PendingCall(f"{call_id}/{call.call_id}", call.tool, call.arguments, call.requirements, call.reasons)
+        return replace(call, call_id=f"{call_id}/{call.call_id}")
 
     def asked(event: QuestionAsked) -> None:
         parent.listeners.emit(QuestionAsked(parent.state.run_id, seen_from_parent(event.call)))

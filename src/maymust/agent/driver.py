@@ -30,6 +30,7 @@ from maymust.agent.compaction import Compacted, tokens_of, valid
 from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
 from maymust.agent.question_order import QuestionOrder
+from maymust.agent.recovering import recover
 from maymust.agent.reducer import next_action
 from maymust.agent.secrets import shown_reply, veil_of
 from maymust.agent.session import Session
@@ -53,6 +54,8 @@ async def drive(session: Session) -> None:
     order = QuestionOrder()
     try:
         await _start(session)
+        if session.recovers:
+            await recover(session)
         while True:
             if session.listeners.paced:
                 await session.listeners.caught_up()

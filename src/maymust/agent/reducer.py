@@ -23,6 +23,7 @@ from maymust.agent.actions import (
     EvaluateRules,
     Event,
     Finish,
+    Interrupted,
     MessagesCompacted,
     MessageSent,
     ModelFailed,
@@ -36,7 +37,7 @@ from maymust.agent.actions import (
 )
 from maymust.agent.admission import stale_requirements
 from maymust.agent.budget import Budget
-from maymust.agent.call_record import Approval, CallRecord, PendingCall
+from maymust.agent.call_record import INTERRUPTED, Approval, CallRecord, PendingCall
 from maymust.agent.compacting import compaction_due, take_compacted
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
@@ -109,7 +110,8 @@ def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
             continue
         child = state.children.get(record.call_id)
         if child is None:
-            found.append(PendingCall(record.call_id, record.name, dict(record.arguments or {}), record.questions, record.reasons))
+            arguments = dict(record.arguments or {})
+            found.append(PendingCall(record.call_id, record.name, arguments, record.questions, record.reasons, record.interrupted))
         else:
             found += [replace(call, call_id=f"{record.call_id}/{call.call_id}") for call in pending_calls(child)]
     return tuple(found)
@@ -160,7 +162,7 @@ def _messages_compacted(event: MessagesCompacted, state: RunState) -> None:
 
 
 def _tool_started(event: ToolStarted, state: RunState) -> None:
-    _change(state, event.call_id, started=True, ran=True, arguments=event.arguments)
+    _change(state, event.call_id, started=True, ran=True, interrupted=False, arguments=event.arguments)
 
 
 def _tool_finished(event: ToolFinished, state: RunState) -> None:
@@ -189,6 +191,13 @@ def _tool_finished(event: ToolFinished, state: RunState) -> None:
 
 def _call_pending(event: CallPending, state: RunState) -> None:
     _change(state, event.call_id, status="pending", arguments=event.arguments, questions=event.questions, reasons=event.reasons)
+
+
+def _interrupted(event: Interrupted, state: RunState) -> None:
+    record = _find(state, event.call_id)
+    if record.status != "admitted" or not record.started:
+        raise RunError(f"call {event.call_id!r} was not under way, so it cannot have been interrupted")
+    _change(state, event.call_id, status="pending", interrupted=True, questions=(INTERRUPTED,), reasons=(event.reason,))
 
 
 def _decided(event: Decided, state: RunState) -> None:
@@ -272,6 +281,7 @@ _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
     ToolStarted: _tool_started,
     ToolFinished: _tool_finished,
     CallPending: _call_pending,
+    Interrupted: _interrupted,
     Decided: _decided,
     RulesGiven: _rules_given,
     ToolsChanged: _tools_changed,

@@ -10,33 +10,43 @@ from maymust.agent.budget import Budget
 from maymust.agent.call_record import CallRecord
 from maymust.agent.child import ChildTool
 from maymust.agent.exposure import restore_tools
+from maymust.agent.journal import Answer
 from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
+from maymust.agent.recovering import event_of_happened, event_of_left
 from maymust.agent.reducer import apply, pending_calls, settle
 from maymust.agent.state import RunState
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision
+from maymust.tools.happened import Happened
 
 
 def prepare_resume(
     before: RunState,
     plan: LoopPlan,
-    decisions: Mapping[str, bool | Decision],
+    decisions: Mapping[str, bool | Answer],
     *,
     budget: Budget | None = None,
     tools: Iterable[Any] = (),
     allow_policy_change: bool = False,
+    may_be_over: bool = False,
 ) -> RunState:
-    """The state to go on from; `before` is left as it is. Raises RunError for what does not fit (see `Agent.resume`)."""
+    """The state to go on from; `before` is left as it is. Raises RunError for what does not fit (see `Agent.resume`).
+
+    `may_be_over` takes a run that has its answer as it is: whoever resumes it wants the result.
+    """
     new = attach(before, plan, tuple(tools), allow_policy_change)
     waiting = [call.call_id for call in pending_calls(new)]
     for call_id in decisions:
         if call_id not in waiting:
             raise RunError(f"there is no call {call_id!r} that waits for a decision; waiting: {', '.join(waiting) or 'none'}")
+    if may_be_over and not decisions and new.phase == "ended" and new.answer is not None:
+        return new
     if new.phase == "ended" or budget is not None:
         new = apply(new, Resumed(budget.to_dict() if budget is not None else None))
     for call_id, decision in decisions.items():
-        new = apply(new, _decided(new, call_id, _checked(call_id, decision)))
+        for event in _decided(new, call_id, checked(call_id, decision)):
+            new = apply(new, event)
     return new
 
 
@@ -75,12 +85,21 @@ def _without_secrets(record: CallRecord) -> CallRecord:
     return record.changed(status="admitted", refusal=text)
 
 
-def _decided(state: RunState, call_id: str, decision: Decision) -> Event:
-    """The event of a decision. For `parent/child` it happens in the child."""
+def _decided(state: RunState, call_id: str, decision: Answer) -> tuple[Event, ...]:
+    """The events of a decision. For `parent/child` they happen in the child."""
     record = next((one for one in state.calls if one.call_id == call_id and one.status == "pending"), None)
     if record is None:
         parent = next(one for one in state.children if call_id.startswith(f"{one}/"))
-        return ChildEvent(parent, _decided(state.children[parent], call_id.removeprefix(f"{parent}/"), decision))
+        inner = _decided(state.children[parent], call_id.removeprefix(f"{parent}/"), decision)
+        return tuple(ChildEvent(parent, event) for event in inner)
+    if isinstance(decision, Happened):
+        if not record.interrupted:
+            raise RunError(f"call {call_id!r} of {record.name} has not run yet, so it cannot have happened; decide True or False about it")
+        said: tuple[Event, ...] = (Decided(call_id, True, decision.reason, decision.by),)
+        return (*said, event_of_happened(state.tools, record, decision))
+    if record.interrupted:
+        said = (Decided(call_id, decision.allow, decision.reason, decision.by),)
+        return said if decision.allow else (*said, event_of_left(record, decision))
     if record.sealed and decision.allow:
         raise RunError(
             f"call {call_id!r} of {record.name} has a secret among its arguments, and secrets are not stored with a run, so it cannot run "
@@ -91,12 +110,13 @@ def _decided(state: RunState, call_id: str, decision: Decision) -> Event:
         if shared is not None and requirement.name in record.questions:
             # Sharing a memory turns remembering on.
             shared.put(record.name, decision)
-    return Decided(call_id, decision.allow, decision.reason, decision.by, decision.remember)
+    return (Decided(call_id, decision.allow, decision.reason, decision.by, decision.remember),)
 
 
-def _checked(call_id: str, decision: Any) -> Decision:
+def checked(call_id: str, decision: Any) -> Answer:
+    """What was decided about a call. Raises RunError for what is no decision."""
     answer = Decision(decision) if isinstance(decision, bool) else decision
-    if not isinstance(answer, Decision):
+    if not isinstance(answer, Decision | Happened):
         raise RunError(f"the decision about {call_id!r} is {decision!r}; give True, False or a Decision, so the call stays closed")
     return answer
 

@@ -55,6 +55,7 @@ class Run(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[RunResult[T]] = self._loop.create_task(self._main(), name=f"maymust run {session.state.run_id}")
         self._task.add_done_callback(self._over)
+        session.hear_cancel(self.cancel)
 
     @property
     def id(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from maymust.agent.actions import Event, ToolsChanged
 from maymust.agent.call_record import PendingCall
 from maymust.agent.exposure import check_added, check_removed
+from maymust.agent.journal import Journal
 from maymust.agent.listeners import Listeners
 from maymust.agent.middleware import Middleware
 from maymust.agent.plan import LoopPlan
@@ -28,6 +29,7 @@ class Session:
     """What belongs to one run while it runs. It is also the seam (`RunSeam`) that tool contexts reach the run by.
 
     `fold` is how an event gets into the state; that of a child agent is a part of its parent's.
+    `journal` keeps the run in a store. `recovers` when it goes on from there: calls may have been under way when its process ended.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class Session:
         deps: Any = None,
         show_errors: bool = True,
         fold: Callable[[RunState, Event], RunState] = apply,
+        journal: Journal | None = None,
+        recovers: bool = False,
     ) -> None:
         self.plan, self.model, self.state = plan, model, state
         self.middleware, self.show_errors = middleware, show_errors
@@ -50,7 +54,8 @@ class Session:
         # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
         self.tentative = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
         self._deps = deps
-        self._fold = fold
+        self._fold = fold if journal is None else journal.fold
+        self._journal, self._closed, self.recovers = journal, False, recovers
         self._clock = time.monotonic() - state.seconds
         self._lock = threading.Lock()
         self._changes: dict[str, tuple[dict[str, Tool], dict[str, None]]] = {}
@@ -64,6 +69,11 @@ class Session:
     def apply(self, event: Event) -> None:
         """Fold an event into the state."""
         self.state = self._fold(self.state, event)
+
+    def hear_cancel(self, cancel: Callable[[], None]) -> None:
+        """Call `cancel` when somebody cancels the run from outside."""
+        if self._journal is not None:
+            self._journal.on_cancel(cancel)
 
     # --- what a tool's context sees ---
     @property
@@ -144,6 +154,9 @@ class Session:
         with self._lock:
             self.over = True
             self._changes.clear()
+        if self._journal is not None and not self._closed:
+            self._closed = True
+            self._journal.close(self.state, self.pending)
 
     def _check_alive(self, call_id: str) -> None:
         if self.over:

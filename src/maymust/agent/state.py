@@ -99,6 +99,7 @@ class RunState:
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
     request: ModelRequest | None = field(default=None, repr=False)
     exempt: frozenset[str] | None = field(default=None, repr=False)
+    call_permits: dict[str, Permit] = field(default_factory=dict, repr=False)
     outside: frozenset[str] | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
@@ -139,14 +140,22 @@ class RunState:
 
     def to_dict(self) -> dict[str, Any]:
         """The state as JSON data."""
+        return {
+            **self.head(),
+            "messages": [message.to_dict() for message in self.messages],
+            "history": [step.to_dict() for step in self.history],
+            "turns": [turn.to_dict() for turn in self.turns],
+            "children": {call_id: child.to_dict() for call_id, child in self.children.items()},
+            "past_children": [[call_id, child.to_dict()] for call_id, child in self.past_children],
+        }
+
+    def head(self) -> dict[str, Any]:
+        """The part of the JSON data that does not grow with the run: without its logs and child agents."""
         data: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
         data.update(
             version=STATE_VERSION,
             budget=self.budget.to_dict(),
-            messages=[message.to_dict() for message in self.messages],
             offers=[offer.to_dict() for offer in self.offers],
-            history=[step.to_dict() for step in self.history],
-            turns=[turn.to_dict() for turn in self.turns],
             calls=[call.to_dict() for call in self.calls],
             choice=self.choice.to_dict() if self.choice else None,
             counters=self.counters.to_dict(),
@@ -155,8 +164,6 @@ class RunState:
             measure=None if self.measure is None else asdict(self.measure),
             inbox=[message.to_dict() for message in self.inbox],
             given={name: {"rules": [rule.to_dict() for rule in given.rules], "at": given.at} for name, given in self.given.items()},
-            children={call_id: child.to_dict() for call_id, child in self.children.items()},
-            past_children=[[call_id, child.to_dict()] for call_id, child in self.past_children],
             own_budget=None if self.own_budget is None else self.own_budget.to_dict(),
             before=[step.to_dict() for step in self.before],
             said=list(self.said),
@@ -168,16 +175,22 @@ class RunState:
         """The state whose `to_json` gave `text`. Raises RunError for what is no state, or one of a newer version."""
         try:
             data = json.loads(text)
-            version = data["version"]
+            data["version"]
         except (ValueError, TypeError, KeyError) as fault:
             raise RunError(f"this is not the JSON of a run state: {fault}; give the text that RunState.to_json() returned") from fault
+        return cls.from_dict(data)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunState:
+        """The state whose `to_dict` gave `data`. Raises as `from_json` does."""
+        version = data.get("version")
         if version != STATE_VERSION:
             raise RunError(
                 f"this run state has version {version}, and this maymust reads version {STATE_VERSION}; "
                 "resume it with the maymust that wrote it or a newer one"
             )
         try:
-            return _from_data(cls, data)
+            return _from_data(cls, dict(data))
         except (KeyError, TypeError, ValueError, AttributeError) as fault:
             raise RunError(f"this run state is damaged: {type(fault).__name__} {fault}") from fault
 

@@ -109,6 +109,10 @@ class History(Sequence[Step]):
         version._steps, version._length = self._steps, length
         return version
 
+    def grew_from(self, older: History) -> bool:
+        """Whether this is a newer version of `older`: the same steps, perhaps more at the end. False may also mean: not known. O(1)."""
+        return self._steps is older._steps and self._length >= older._length
+
     def tally(self, failures: bool) -> Tally:
         """The shared tally behind the questions, for whoever asks many at once. To read, not to change."""
         return self._steps.invoked if failures else self._steps.ok

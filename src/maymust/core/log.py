@@ -54,6 +54,10 @@ class Log(Sequence[T]):
         grown._length = self._length + 1
         return grown
 
+    def grew_from(self, older: Log[T]) -> bool:
+        """Whether this is a newer version of `older`: the same items, perhaps more at the end. False may also mean: not known. O(1)."""
+        return self._buffer is older._buffer and self._length >= older._length
+
     def __len__(self) -> int:
         return self._length
 

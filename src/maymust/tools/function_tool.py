@@ -20,7 +20,7 @@ ApprovalMode = Literal["never_require", "always_require"]
 Effect = Literal["read", "idempotent", "once"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SETTINGS = ("name", "description", "approval_mode", "timeout", "repeatable", "effect", "untrusted")
+_SETTINGS = ("name", "description", "approval_mode", "timeout", "repeatable", "effect", "untrusted", "resolve")
 _FROZEN = frozenset({*_SETTINGS, "function", "is_async", "parameters", "secrets"})
 
 
@@ -36,6 +36,8 @@ class Tool:
     effect         what a second call of the same arguments does: "read" changes nothing, "idempotent" changes nothing more,
                    "once" (the default) may do harm, so an interrupted call is not repeated
     untrusted      True says that its output may carry a stranger's instructions
+    resolve        for an effect of "once": a function of the call's context, sync or async, that finds out what became of a call whose
+                   process ended while it ran: `Happened(output)`, False (it did not), or None (not known: a person is asked)
     function       the function it was made from, None for a subclass
     is_async       whether the body is a coroutine function; other bodies run in a thread
 
@@ -50,6 +52,7 @@ class Tool:
     repeatable: bool = False
     effect: Effect = "once"
     untrusted: bool = False
+    resolve: Callable[..., Any] | None = None
     function: Callable[..., Any] | None = None
     is_async: bool = False
 
@@ -70,10 +73,11 @@ class Tool:
         repeatable: bool | None = None,
         effect: Effect | None = None,
         untrusted: bool | None = None,
+        resolve: Callable[..., Any] | None = None,
     ) -> None:
         if type(self).run is Tool.run:
             raise PolicyError("A Tool needs a body. Decorate a function with @tool, or subclass Tool and define run(self, ...).")
-        given = (name, description, approval_mode, timeout, repeatable, effect, untrusted)
+        given = (name, description, approval_mode, timeout, repeatable, effect, untrusted, resolve)
         self._settle(None, dict(zip(_SETTINGS, given, strict=True)))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -115,6 +119,8 @@ class Tool:
             raise PolicyError(f"Tool {name!r}: approval_mode is 'never_require' or 'always_require', not {me.approval_mode!r}.")
         if me.effect not in ("read", "idempotent", "once"):
             raise PolicyError(f"Tool {name!r}: effect is 'read', 'idempotent' or 'once', not {me.effect!r}.")
+        if me.resolve is not None and not callable(me.resolve):
+            raise PolicyError(f"Tool {name!r}: resolve is a function of the call's context, not {me.resolve!r}.")
         limit = me.timeout
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
             raise PolicyError(f"Tool {name!r}: timeout is a number of seconds above 0, not {limit!r}.")
@@ -131,6 +137,7 @@ class Tool:
         repeatable: bool | None = None,
         effect: Effect | None = None,
         untrusted: bool | None = None,
+        resolve: Callable[..., Any] | None = None,
     ) -> Tool:
         """The tool of a function, bound method, partial or callable object; what `@tool` does."""
         if not callable(function) or inspect.isclass(function):
@@ -138,7 +145,7 @@ class Tool:
         if isinstance(function, Tool):
             raise TypeError(f"{function!r} is a tool already.")
         made = object.__new__(Tool)
-        settings = (name or name_of(function), description, approval_mode, timeout, repeatable, effect, untrusted)
+        settings = (name or name_of(function), description, approval_mode, timeout, repeatable, effect, untrusted, resolve)
         made._settle(function, dict(zip(_SETTINGS, settings, strict=True)))
         return made
 
@@ -157,6 +164,7 @@ class Tool:
         repeatable: bool | None = None,
         effect: Effect | None = None,
         untrusted: bool | None = None,
+        resolve: Callable[..., Any] | None = None,
     ) -> Tool:
         """A tool whose arguments are described by a JSON schema of an object instead of by the function's types.
 
@@ -171,7 +179,7 @@ class Tool:
         made = object.__new__(Tool)
         made.__dict__["_arguments"] = SchemaArguments(parameters, name, validate=validate)
         made.__dict__["_passes_dict"] = pass_as == "dict"
-        settings = (name, description, approval_mode, timeout, repeatable, effect, untrusted)
+        settings = (name, description, approval_mode, timeout, repeatable, effect, untrusted, resolve)
         made._settle(function, dict(zip(_SETTINGS, settings, strict=True)))
         made.__dict__["_context_name"] = context_parameter(function)
         return made
@@ -255,6 +263,7 @@ def tool(
     repeatable: bool | None = None,
     effect: Effect | None = None,
     untrusted: bool | None = None,
+    resolve: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(function: Callable[..., Any] | None = None, /, **settings: Any) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool from a function, as `@tool` or `@tool(name=..., timeout=...)`; the settings are those of `Tool`.

@@ -1,0 +1,64 @@
+"""The state that a new run starts from."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from maymust.agent.budget import Budget
+from maymust.agent.call_ids import CallIds
+from maymust.agent.inputs import Input, as_messages, conversation
+from maymust.agent.outside import read_before, read_by_caller, words_of
+from maymust.agent.reducer import settle
+from maymust.agent.result import RunResult
+from maymust.agent.state import RunState
+from maymust.agent.tool_choice import ToolMode, parse_choice
+from maymust.core.history import History
+
+if TYPE_CHECKING:
+    from maymust.agent.agent import Agent
+
+
+def first_state(
+    agent: Agent[Any],
+    input: Input,
+    *,
+    previous: RunResult[Any] | RunState | None,
+    carry_history: bool,
+    metadata: Mapping[str, Any] | None,
+    budget: Budget | None,
+    tool_choice: ToolMode | None,
+    run_id: str | None,
+    caller: RunState | None,
+) -> RunState:
+    """See `Agent.first_state`."""
+    plan = agent.plan
+    earlier = previous.state if isinstance(previous, RunResult) else previous
+    history = earlier.history if earlier is not None and carry_history else History()
+    choice = agent.tool_choice if tool_choice is None else parse_choice(tool_choice, tuple(plan.known))
+    messages = conversation(earlier, input, agent.model)
+    state = RunState(
+        run_id=run_id or uuid.uuid4().hex,
+        system=plan.templates.system(agent.instructions, plan.answers_in_text),
+        budget=budget if budget is not None else agent.budget,
+        messages=messages,
+        history=history,
+        call_ids=CallIds(call.call_id for message in messages for call in message.calls),
+        agent=agent.name,
+        policy_hash=plan.fingerprint,
+        policy=plan.description,
+        carried=len(history),
+        carried_invocations=history.total(failures=True),
+        choice=choice,
+        metadata=dict(metadata or {}),
+        tool_names=tuple(tool.name for tool in plan.tools),
+        offers=earlier.offers if earlier is not None else (),
+        before=read_by_caller(caller) if caller is not None else read_before(earlier, carries_history=carry_history),
+        said=() if caller is not None else (*(earlier.said if earlier is not None else ()), *words_of(as_messages(input))),
+        last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
+        plan=plan,
+        tools=plan.tools,
+    )
+    settle(state)
+    return state

@@ -1,0 +1,49 @@
+"""Going on with a run that is in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from maymust.agent.budget import Budget
+from maymust.agent.journal import Answer, Journal, Store
+from maymust.agent.plan import LoopPlan
+from maymust.agent.result import RunResult
+from maymust.agent.resuming import checked, prepare_resume
+from maymust.agent.state import RunState
+from maymust.errors import RunError
+
+
+def store_of(store: Store | None) -> Store:
+    """The store of an agent. Raises RunError when it has none."""
+    if store is None:
+        raise RunError("this agent has no store, so it knows no runs by their id; make it with Agent(store=SqliteStore(path))")
+    return store
+
+
+def resume_stored(
+    store: Store,
+    plan: LoopPlan,
+    run: RunState | RunResult[Any] | str,
+    decisions: Mapping[str, bool | Answer],
+    *,
+    budget: Budget | None = None,
+    tools: Iterable[Any] = (),
+    allow_policy_change: bool = False,
+) -> tuple[RunState, Journal]:
+    """The state to go on from, kept, and its journal. Raises RunError, and leaves the run as it was then."""
+    settings: dict[str, Any] = {"budget": budget, "tools": tools, "allow_policy_change": allow_policy_change}
+    given = run.state if isinstance(run, RunResult) else run
+    if isinstance(given, RunState) and not store.knows(given.run_id):
+        # Made without the store; from here on it is kept.
+        state = prepare_resume(given, plan, decisions, **settings)
+        return state, store.begin(state)
+    run_id = given if isinstance(given, str) else given.run_id
+    claimed = store.claim(run_id, {call_id: checked(call_id, answer) for call_id, answer in decisions.items()})
+    try:
+        state = prepare_resume(claimed.state, plan, claimed.answers, may_be_over=True, **settings)
+        claimed.journal.take(state)
+    except BaseException:
+        claimed.journal.release()
+        raise
+    return state, claimed.journal

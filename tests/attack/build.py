@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from maymust import Agent, AskPermissionRequirement, Budget, ConditionalRequirement, LoopGuard, Rule, requirement
 from tests.attack.around import layer
-from tests.attack.scenario import CHILD, FINAL
+from tests.attack.scenario import CHILD
 from tests.attack.world import World
 
 
@@ -17,10 +17,10 @@ class CustomRules:
 
     enabled = True
 
-    def __init__(self, declared: dict[str, Any], known: list[str]) -> None:
+    def __init__(self, declared: dict[str, Any]) -> None:
         self.declared = declared
         self.name, self.priority = declared["name"], declared["priority"]
-        self.depends_on: frozenset[str] | None = frozenset(_mentioned(declared, known)) if declared["depends"] == "exactly" else None
+        self.depends_on: frozenset[str] | None = _mentioned(declared) if declared["depends"] == "exactly" else None
 
     def bind(self, tools: Any) -> CustomRules:
         """Nothing to look up."""
@@ -31,11 +31,13 @@ class CustomRules:
         return [_rule(given) for given in self.declared["rules"] if condition(given["when"])(history)]
 
 
-def _mentioned(declared: dict[str, Any], known: list[str]) -> set[str]:
-    values = [value for given in declared["rules"] for word, value in given["when"].items() if word != "always"]
-    if any("last" in given["when"] for given in declared["rules"]):
-        return {FINAL, *known}
-    return {value if isinstance(value, str) else value[0] for value in values}
+def _mentioned(declared: dict[str, Any]) -> frozenset[str] | None:
+    """The tools that the conditions speak of; None for all, also those that nobody knows yet."""
+    conditions = [given["when"] for given in declared["rules"]]
+    if any("last" in condition for condition in conditions):
+        return None
+    values = [value for condition in conditions for word, value in condition.items() if word != "always"]
+    return frozenset(value if isinstance(value, str) else value[0] for value in values)
 
 
 def _rule(given: dict[str, Any]) -> Rule:
@@ -57,8 +59,8 @@ def condition(given: dict[str, Any]) -> Callable[[Any], bool]:
     return lambda history: bool(history.count(value[0]) >= value[1])
 
 
-def _asynchronous(declared: dict[str, Any], known: list[str]) -> Any:
-    live = CustomRules(declared, known)
+def _asynchronous(declared: dict[str, Any]) -> Any:
+    live = CustomRules(declared)
     targets = [given["target"] for given in declared["rules"]]
 
     async def rules(history: Any) -> list[Rule]:
@@ -69,11 +71,11 @@ def _asynchronous(declared: dict[str, Any], known: list[str]) -> Any:
     return requirement(name=live.name, targets=targets, priority=live.priority, depends_on=depends)(rules)
 
 
-def live_requirement(declared: dict[str, Any], world: World, known: list[str]) -> Any:
-    """The requirement that the dict declares; `known` are the tools that rules may speak of."""
+def live_requirement(declared: dict[str, Any], world: World) -> Any:
+    """The requirement that the dict declares."""
     kind = declared["kind"]
     if kind == "custom":
-        return _asynchronous(declared, known) if declared["asynchronous"] else CustomRules(declared, known)
+        return _asynchronous(declared) if declared["asynchronous"] else CustomRules(declared)
     parameters = {key: value for key, value in declared.items() if key not in ("kind", "target", "custom_checks", "include", "handler")}
     if kind == "conditional":
         if "custom_checks" in declared:
@@ -105,7 +107,6 @@ def build_agent(scenario: dict[str, Any], world: World, model: Any, child_model:
     """The agent of the scenario, with its child agent if it has one."""
     settings = scenario["settings"]
     guard = settings["guard"]
-    known = [given["name"] for given in [*scenario["tools"], *scenario["later"]] if given.get("loadable", True)]
     if scenario["child"] is not None:
         mode: Literal["always_require", "never_require"] = "always_require" if world.tools[CHILD]["approval"] else "never_require"
         world.child = build_agent(scenario["child"], world, child_model).as_tool(CHILD, "Helps.", approval_mode=mode)
@@ -114,7 +115,7 @@ def build_agent(scenario: dict[str, Any], world: World, model: Any, child_model:
         tools=[world.tool(given["name"]) for given in scenario["tools"]],
         loadable=[world.tool(given["name"]) for given in scenario["later"] if given["loadable"]],
         middleware=[layer(number) for number in range(scenario["around"]["layers"])],
-        requirements=[live_requirement(declared, world, known) for declared in scenario["requirements"]],
+        requirements=[live_requirement(declared, world) for declared in scenario["requirements"]],
         final_answer_as_tool=not settings["text_agent"],
         budget=Budget(turns=settings["turns"], steps=settings["steps"], errors=settings["errors"], tokens=settings["tokens"]),
         loop_guard=None if guard is None else LoopGuard(repeats=guard[0], window=tuple(guard[1])),

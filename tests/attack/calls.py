@@ -52,6 +52,9 @@ class Calls(Turns):
             self._broken_off(permit, made, step)
         elif permit is None:
             self._expect_refused(made, step)
+        elif self.plan(step)["does"] == "answer" and made.values is not None and not _within(permit, made):
+            # An answer is no permission: it counts where the call itself would have been let through.
+            self._expect_refused(made, step)
         elif not self._stopped(made, step):
             plan = self.plan(step)
             if plan["does"] == "args":

@@ -7,7 +7,7 @@ admitted only if it is allowed whatever becomes of them; otherwise it waits. Ref
 from __future__ import annotations
 
 from maymust.agent.call_record import CallRecord
-from maymust.agent.planning import closed_by_guard, permit_at, plan_of, run_view
+from maymust.agent.planning import closed_by_guard, finish_forced, permit_at, plan_of, run_view
 from maymust.agent.state import RunState
 from maymust.core.bounds import Bounds
 from maymust.core.history import History
@@ -36,7 +36,13 @@ def admit_waiting(state: RunState) -> None:
 
 
 def call_permit(state: RunState, call_id: str) -> Permit:
-    """The permit a call of the batch is judged by: the one after the calls before it. Raises PermitError."""
+    """The permit a call of the batch is judged by: the one after the calls before it. Raises PermitError.
+
+    It is kept from the call's admission, since custom requirements may have spoken about later calls in the meantime.
+    """
+    kept = state.call_permits.get(call_id)
+    if kept is not None:
+        return kept
     index = next(place for place, record in enumerate(state.calls) if record.call_id == call_id)
     history, _ = _before(state, index)
     return _permit(state, history)
@@ -44,8 +50,10 @@ def call_permit(state: RunState, call_id: str) -> Permit:
 
 def _permit(state: RunState, history: History) -> Permit:
     turn = state.turns[-1]
-    if history is turn.permit.history and not turn.relaxed and turn.measure is None and not turn.grace:
+    if history is turn.permit.history and not turn.relaxed and turn.measure is None:
         return turn.permit
+    if turn.finish is not None:
+        return permit_at(state, history, relaxed=turn.relaxed, more=(finish_forced(turn.finish),))
     if turn.measure is not None and turn.measure.kind == "deny":
         try:
             return permit_at(state, history, more=(closed_by_guard(turn.measure),))
@@ -104,13 +112,30 @@ def _judge(state: RunState, index: int) -> CallRecord | None:
     if still_open:
         bounds = Bounds(state.history, tail)
         sure = plan.policy.surely_admits(record.name, bounds, run=run_view(state), memories=state.memories, present=state.tools)
-        return record.changed(status="admitted") if sure else None
+        return _admit_beside_open(state, record, history) if sure else None
     try:
         permit = _permit(state, history)
     except PermitError as fault:
         state.broken = str(fault)
         return record.changed(status="admitted", refusal=f"not now: {fault}")
-    return record.changed(status="admitted") if record.name in permit.allowed else _refuse(state, record, permit)
+    return _admit(state, record, permit) if record.name in permit.allowed else _refuse(state, record, permit)
+
+
+def _admit(state: RunState, record: CallRecord, permit: Permit) -> CallRecord:
+    state.call_permits = {**state.call_permits, record.call_id: permit}
+    return record.changed(status="admitted")
+
+
+def _admit_beside_open(state: RunState, record: CallRecord, history: History) -> CallRecord | None:
+    """Admit a call that no built-in requirement could close, if the custom ones, which do not depend on what is open, let it run too."""
+    if any(rule.forced and rule.target != record.name for given in state.given.values() for rule in given.rules):
+        # Whether that force wins may hang on another one that the open calls decide.
+        return None
+    try:
+        permit = _permit(state, history)
+    except PermitError:
+        return None
+    return _admit(state, record, permit) if record.name in permit.allowed else None
 
 
 def _judge_steps(state: RunState, record: CallRecord, history: History, tail: list[tuple[str, Outcome | None]]) -> CallRecord | None:

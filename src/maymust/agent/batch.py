@@ -54,6 +54,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         reply.enforced_by,
         request.guidance,
         reply.level,
+        coming.finish,
     )
     note_request(state, request)
     if reply.lost:
@@ -70,7 +71,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     state.coming = state.measure = None
     if calls or reply.text.strip():
         state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
-    state.recorded, state.broken = 0, None
+    state.recorded, state.broken, state.call_permits = 0, None, {}
     if calls:
         state.calls = tuple(_record(call, written) for call, written in zip(calls, raw, strict=True))
         state.phase = "batch"

@@ -74,26 +74,30 @@ def plan_turn(state: RunState) -> TurnPlan:
         return TurnPlan(ends="budget")
     if state.measure is not None and state.measure.kind == "stop":
         return TurnPlan(ends="stalled")
-    if state.bad_replies >= RELAX:
-        return _relaxed_turn(state) if plan.on_stall == "relax" else TurnPlan(ends="stalled")
     over = spent(state)
     if over is not None and done and state.turns[-1].grace:
         return TurnPlan(ends="budget")
+    if state.bad_replies >= RELAX:
+        return _relaxed_turn(state) if plan.on_stall == "relax" else TurnPlan(ends="stalled")
     permit = permit_at(state, state.history)
     if over is not None:
         if not permit.may_stop:
             return TurnPlan(ends="budget")
-        return TurnPlan(_forced_finish(state, "budget", over), grace=True)
+        return TurnPlan(_forced_finish(state, "budget", over), grace=True, finish="budget")
     if budget.turns is not None and done == budget.turns - 1 and permit.may_stop:
-        return TurnPlan(_forced_finish(state, "budget", "this is the last turn of the budget"))
+        return TurnPlan(_forced_finish(state, "budget", "this is the last turn of the budget"), finish="budget")
     if state.measure is not None:
         return _guarded_turn(state, permit, state.measure)
     return TurnPlan(permit)
 
 
 def _forced_finish(state: RunState, source: str, reason: str, *, relaxed: bool = False) -> Permit:
-    more = (Extra(source, Rule(FINAL_ANSWER, forced=True, reason=reason)),)
-    return permit_at(state, state.history, relaxed=relaxed, more=more)
+    return permit_at(state, state.history, relaxed=relaxed, more=(finish_forced(source, reason),))
+
+
+def finish_forced(source: str, reason: str | None = None) -> Extra:
+    """The rule that forces the final answer for one turn; it lapses where the answer has been closed since."""
+    return Extra(source, Rule(FINAL_ANSWER, forced=True, reason=reason), lapses_force=True)
 
 
 def _relaxed_turn(state: RunState) -> TurnPlan:
@@ -103,7 +107,8 @@ def _relaxed_turn(state: RunState) -> TurnPlan:
         return TurnPlan(ends="stalled")
     if not permit.may_stop:
         return TurnPlan(ends="stalled")
-    return TurnPlan(_forced_finish(state, "ladder", "no usable reply came; give the answer now", relaxed=True), relaxed=True)
+    permit = _forced_finish(state, "ladder", "no usable reply came; give the answer now", relaxed=True)
+    return TurnPlan(permit, relaxed=True, finish="ladder")
 
 
 def closed_by_guard(measure: Measure) -> Extra:
@@ -113,7 +118,7 @@ def closed_by_guard(measure: Measure) -> Extra:
 
 def _guarded_turn(state: RunState, permit: Permit, measure: Measure) -> TurnPlan:
     if measure.kind == "finish" and permit.may_stop:
-        return TurnPlan(_forced_finish(state, "loop_guard", measure.reason), measure=measure)
+        return TurnPlan(_forced_finish(state, "loop_guard", measure.reason), measure=measure, finish="loop_guard")
     if measure.tool not in permit.tools:
         return TurnPlan(permit, measure=measure)
     try:

@@ -24,6 +24,7 @@ class Turn:
     relaxed      obligations were off
     grace        made beyond the budget, to answer
     measure      what the loop guard did about this turn
+    finish       who forced the final answer beside the policy: "budget", "loop_guard", "ladder"
     enforced_by  "provider" when the request itself could express the permit, else "maymust"
     level        how the permit reached the model, 1 to 5 (design 3.11)
     """
@@ -40,6 +41,7 @@ class Turn:
     enforced_by: str = "maymust"
     guidance: str = ""
     level: int = 0
+    finish: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -56,6 +58,7 @@ class Turn:
             "enforced_by": self.enforced_by,
             "guidance": self.guidance,
             "level": self.level,
+            "finish": self.finish,
         }
 
     @classmethod
@@ -80,6 +83,7 @@ class TurnPlan:
     relaxed: bool = False
     grace: bool = False
     measure: Measure | None = None
+    finish: str | None = None
     ends: StopReason | None = None
 
 

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from maymust.agent.agent import Agent as Agent
     from maymust.agent.approval import ask_in_terminal as ask_in_terminal
     from maymust.agent.budget import Budget as Budget
+    from maymust.agent.compaction import Compaction as Compaction
+    from maymust.agent.compaction import ShortenOutputs as ShortenOutputs
+    from maymust.agent.compaction import Summarise as Summarise
     from maymust.agent.loop_guard import LoopGuard as LoopGuard
     from maymust.agent.middleware import function_middleware as function_middleware
     from maymust.agent.result import RunResult as RunResult
     from maymust.agent.run import Run as Run
     from maymust.agent.state import RunState as RunState
+    from maymust.agent.templates import Templates as Templates
     from maymust.agent.tool_choice import ToolMode as ToolMode
     from maymust.core.history import History as History
     from maymust.core.permit import Permit as Permit
@@ -63,6 +67,7 @@ _HOMES = {
     "ArgumentRequirement": "requirements.arguments",
     "AskPermissionRequirement": "requirements.permission",
     "Budget": "agent.budget",
+    "Compaction": "agent.compaction",
     "ConditionalRequirement": "requirements.conditional",
     "ConflictError": "errors",
     "DeadEndError": "errors",
@@ -88,8 +93,11 @@ _HOMES = {
     "RunResult": "agent.result",
     "RunState": "agent.state",
     "RunView": "core.requirement",
+    "ShortenOutputs": "agent.compaction",
     "SqliteStore": "durable.sqlite_store",
     "Step": "core.step",
+    "Summarise": "agent.compaction",
+    "Templates": "agent.templates",
     "ThinkTool": "tools.think",
     "Tool": "tools.function_tool",
     "ToolError": "errors",

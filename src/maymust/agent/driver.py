@@ -17,16 +17,14 @@ from maymust.agent.actions import (
     Compact,
     EvaluateRules,
     Finish,
-    MessagesCompacted,
-    ModelFailed,
     ModelReplied,
     RulesGiven,
     RunTools,
 )
 from maymust.agent.answer_stream import AnswerStream, settle_answer, withdraw
+from maymust.agent.around_model_call import compact_conversation, note_failure, note_losses
 from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner
-from maymust.agent.compaction import Compacted, tokens_of, valid
 from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
 from maymust.agent.question_order import QuestionOrder
@@ -39,7 +37,6 @@ from maymust.core.rule import Rule
 from maymust.errors import MaymustError, PolicyError, RunError
 from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
 from maymust.models.failures import ModelFailure, OutputError
-from maymust.models.message import Message
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ async def drive(session: Session) -> None:
                 await session.listeners.caught_up()
             action = next_action(session.state)
             if isinstance(action, Compact):
-                await _compact(session, action.messages)
+                await compact_conversation(session, action.messages)
             elif isinstance(action, CallModel):
                 await _call_model(session, action.request)
             elif isinstance(action, RunTools):
@@ -128,24 +125,6 @@ async def _start(session: Session) -> None:
         session.state.started = True
 
 
-async def _compact(session: Session, messages: tuple[Message, ...]) -> None:
-    """Make the conversation shorter. What fails here costs nothing but the attempt: the run goes on with all messages."""
-    compaction, made = session.plan.compaction, None
-    assert compaction is not None
-    try:
-        made = await compaction.compact(messages, session.model)
-    except Exception:
-        log.exception("run %s: the conversation could not be compacted; it goes on as it is", session.state.run_id)
-    if made is not None and (wrong := valid(messages, made)):
-        log.error("run %s: the compaction %r is not used: %s", session.state.run_id, compaction, wrong)
-        made = Compacted((), 0, made.usage)
-    before = session.state.messages
-    session.apply(MessagesCompacted(made))
-    if made is not None and made.replaces and session.listeners.wants(events.ConversationCompacted):
-        sizes = tokens_of(before), tokens_of(session.state.messages)
-        session.listeners.emit(events.ConversationCompacted(session.state.run_id, *sizes))
-
-
 async def _call_model(session: Session, request: ModelRequest) -> None:
     state = session.state
     number = len(state.turns) + 1
@@ -164,30 +143,15 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
         try:
             reply = await (_stream(session, request) if streams else session.model.complete(request))
         except (ModelFailure, OutputError) as failure:
-            _note_failure(session, number, failure)
+            note_failure(session, number, failure)
             raise
-    _note_losses(session, number, reply)
+    note_losses(session, number, reply)
     _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, session.state.tools))
     before = session.state
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
         _report(session, before)
         settle_answer(session)
-
-
-def _note_losses(session: Session, number: int, reply: ModelReply) -> None:
-    for lost in reply.lost:
-        _emit(session, events.AbilityLost, number=number, ability=lost.ability, why=lost.why)
-    if reply.retries:
-        _emit(session, events.ModelRetried, number=number, retries=reply.retries)
-
-
-def _note_failure(session: Session, number: int, failure: ModelFailure | OutputError) -> None:
-    """What was used is counted, though nothing came of it."""
-    kind, attempts = (failure.kind, failure.attempts) if isinstance(failure, ModelFailure) else ("output", failure.usage.requests)
-    lost = failure.lost if isinstance(failure, ModelFailure) else ()
-    session.apply(ModelFailed(failure.usage, tuple(one.ability for one in lost)))
-    session.listeners.emit(events.ModelCallFailed(session.state.run_id, number, kind, attempts, str(failure)))
 
 
 def _announce(session: Session, number: int) -> None:

@@ -4,13 +4,17 @@ from maymust.models.capabilities import Capabilities
 from maymust.models.chat_model import (
     CallDelta,
     ChatModel,
+    Lost,
     ModelDelta,
     ModelReply,
     ModelRequest,
+    Offer,
+    Price,
     TextDelta,
     ToolDefinition,
     Usage,
 )
+from maymust.models.failures import ModelFailure, OutputError
 from maymust.models.message import Message, Part, ToolCall
 from maymust.models.scripted import ScriptedModel, call, reply
 
@@ -18,11 +22,16 @@ __all__ = [
     "CallDelta",
     "Capabilities",
     "ChatModel",
+    "Lost",
     "Message",
     "ModelDelta",
+    "ModelFailure",
     "ModelReply",
     "ModelRequest",
+    "Offer",
+    "OutputError",
     "Part",
+    "Price",
     "ScriptedModel",
     "TextDelta",
     "ToolCall",

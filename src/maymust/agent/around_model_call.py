@@ -1,0 +1,49 @@
+"""What goes with a model call beside the call: the conversation is made shorter before it, what was lost or failed is told after it."""
+
+from __future__ import annotations
+
+import logging
+
+from maymust.agent import events
+from maymust.agent.actions import MessagesCompacted, ModelFailed
+from maymust.agent.compaction import Compacted, tokens_of, valid
+from maymust.agent.session import Session
+from maymust.models.chat_model import ModelReply
+from maymust.models.failures import ModelFailure, OutputError
+from maymust.models.message import Message
+
+log = logging.getLogger(__name__)
+
+
+async def compact_conversation(session: Session, messages: tuple[Message, ...]) -> None:
+    """Make the conversation shorter. What fails here costs nothing but the attempt: the run goes on with all messages."""
+    compaction, made = session.plan.compaction, None
+    assert compaction is not None
+    try:
+        made = await compaction.compact(messages, session.model)
+    except Exception:
+        log.exception("run %s: the conversation could not be compacted; it goes on as it is", session.state.run_id)
+    if made is not None and (wrong := valid(messages, made)):
+        log.error("run %s: the compaction %r is not used: %s", session.state.run_id, compaction, wrong)
+        made = Compacted((), 0, made.usage)
+    before = session.state.messages
+    session.apply(MessagesCompacted(made))
+    if made is not None and made.replaces and session.listeners.wants(events.ConversationCompacted):
+        sizes = tokens_of(before), tokens_of(session.state.messages)
+        session.listeners.emit(events.ConversationCompacted(session.state.run_id, *sizes))
+
+
+def note_losses(session: Session, number: int, reply: ModelReply) -> None:
+    """Tell what the provider refused, and how often it was tried."""
+    for lost in reply.lost:
+        session.listeners.emit(events.AbilityLost(session.state.run_id, number, lost.ability, lost.why))
+    if reply.retries:
+        session.listeners.emit(events.ModelRetried(session.state.run_id, number, reply.retries))
+
+
+def note_failure(session: Session, number: int, failure: ModelFailure | OutputError) -> None:
+    """What was used is counted, though nothing came of it."""
+    kind, attempts = (failure.kind, failure.attempts) if isinstance(failure, ModelFailure) else ("output", failure.usage.requests)
+    lost = failure.lost if isinstance(failure, ModelFailure) else ()
+    session.apply(ModelFailed(failure.usage, tuple(one.ability for one in lost)))
+    session.listeners.emit(events.ModelCallFailed(session.state.run_id, number, kind, attempts, str(failure)))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, get_args
 
 from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, NEEDED, TOP, Kind, Shape, Word
+from maymust.requirements.named import Part
 
 _TOOL = {"type": "string", "minLength": 1}
 _TOOLS = {"anyOf": [_TOOL, {"type": "array", "items": _TOOL, "uniqueItems": True}]}
 _FRAGMENT = {"$ref": "#/definitions/fragment"}
-_PARTS = {"type": "object", "minProperties": 1, "additionalProperties": {"enum": ["all", "links"]}}
+_PARTS = {"type": "object", "minProperties": 1, "additionalProperties": {"enum": list(get_args(Part))}}
 _PLACE = {"type": "array", "items": [_TOOL, {"type": "string", "minLength": 1}], "minItems": 2, "additionalItems": False}
 _SHAPES: dict[Shape, dict[str, Any]] = {
     "tool": _TOOL,

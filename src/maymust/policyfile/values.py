@@ -205,7 +205,7 @@ def as_places(node: Node, where: str, problems: Problems, names: Names) -> list[
 
 
 def as_named(node: Node, where: str, problems: Problems, names: Names) -> dict[str, Any] | Bad:
-    """Per tool the parameters that have to be named: a parameter, a list of them, or `{parameter: all | links}`."""
+    """Per tool the parameters that have to be named: a parameter, a list of them, or `{parameter: part}`."""
     if not isinstance(node, Table) or not node.items:
         problems.add("MF009", f"{where} has to map tools to parameters, got {kind_of(node)}", node.position, "write e.g. {send: [to]}")
         return BAD

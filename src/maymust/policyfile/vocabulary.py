@@ -22,7 +22,7 @@ Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "n
     text          a text
     fragments     a mapping of parameters to fragments of JSON Schema
     values        a list of values
-    named         a mapping of tools to parameters, or to `{parameter: all}` and `{parameter: links}`
+    named         a mapping of tools to parameters, or to `{parameter: part}`, see `AfterUntrustedRequirement`
     places        a pair of a tool and a place in what it took or returned, or a list of such pairs
 """
 

@@ -69,8 +69,8 @@ def _diagnostics(file: CaseFile, case: Case) -> tuple[Diagnostic, ...]:
     for failure in judge(file.policy.policy, case):
         code, name = ("MT002", "history cannot happen") if failure.unlawful else ("MT001", "case does not hold")
         place = place_in(file.source.path, position_in(case, failure.key), file.source.lines)
-        help = "change the history, or write lawful: false" if failure.unlawful else ""
-        made.append(Diagnostic(code, name, "error", f"{case.name}: {failure.message}", place, help, notes=failure.why))
+        hint = "change the history, or write lawful: false" if failure.unlawful else ""
+        made.append(Diagnostic(code, name, "error", f"{case.name}: {failure.message}", place, hint, notes=failure.why))
     return tuple(made)
 
 

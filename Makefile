@@ -10,7 +10,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test soak lint types bench clean
+.PHONY: help demo test soak lint types bench eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -41,6 +41,10 @@ types:  ## the strict type checker
 bench:  ## what a step costs
 	$(SETUP) dev
 	@$(RUN)/python -m benchmarks
+
+eval:  ## what rules hold against AgentDojo's injections, without a model
+	$(SETUP) dev
+	@$(RUN)/python -m tests.eval.agentdojo
 
 clean:  ## remove the virtualenv and caches of tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

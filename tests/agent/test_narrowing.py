@@ -103,6 +103,16 @@ def test_for_a_grammar_only_the_grammar_is_narrowed_and_it_is_so_by_default() ->
     assert all(request.narrowed == () for request in plain.requests)
 
 
+def test_without_a_tool_api_the_words_have_to_do() -> None:
+    class Plain(ScriptedModel):
+        capabilities = Capabilities(tools=False)
+
+    model = Plain(TURNS)
+    run(model, narrow="schema")
+    assert model.requests[1].tools[1].parameters["properties"]["id"] == {"type": "string"}
+    assert 'write_record takes only id: one of "id-a"' in model.requests[1].guidance
+
+
 def test_the_classic_prompt_has_a_line_for_it() -> None:
     model = ScriptedModel(TURNS)
     run(model, prompt_layout="classic")

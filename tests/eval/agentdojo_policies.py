@@ -123,6 +123,6 @@ SLACK = {
 SUITES: dict[str, dict[str, Any]] = {"workspace": WORKSPACE, "travel": TRAVEL, "banking": BANKING, "slack": SLACK}
 
 
-def policy_for(suite: str, tools: Sequence[Any]) -> Policy:
-    """The policy of a suite over its tools."""
-    return Policy([AfterUntrustedRequirement(**SUITES[suite], name="after_untrusted")], tools=tools)
+def policy_for(suite: str, tools: Sequence[Any], **changes: Any) -> Policy:
+    """The policy of a suite over its tools, perhaps with another setting."""
+    return Policy([AfterUntrustedRequirement(**{**SUITES[suite], **changes}, name="after_untrusted")], tools=tools)

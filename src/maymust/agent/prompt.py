@@ -75,7 +75,8 @@ def build_request(state: RunState) -> ModelRequest:
         fitted = narrowed_tools(menu, permit)
         if plan.told.subset == "grammar":
             narrowed = tuple(tool for tool, before in zip(fitted, menu, strict=True) if tool is not before)
-        else:
+        elif plan.told.without(state.lost).tools:
+            # Without a tool API a value that is not left would make the whole output unreadable; there the words have to do.
             menu = fitted
     return ModelRequest(
         Conversation(Message("system", system) if system else None, state.messages, Message("user", due, kind="status") if due else None),

@@ -109,6 +109,8 @@ class SqliteJournal:
             audit_event(connection, now, new, event, self.run_id)
             if isinstance(event, CallPending | Interrupted):
                 questions.ask(connection, self.run_id, pending_calls(new), now, self._store.question_timeout)
+            elif isinstance(event, Decided) and event.requirement is None:
+                questions.settle(connection, self.run_id, event, now)
         self._writer.kept = new
 
     def _advance(self, connection: sqlite3.Connection, new: RunState, status: str | None = None) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from maymust.agent.actions import Decided
 from maymust.agent.call_record import PendingCall
 from maymust.agent.journal import Answer
 from maymust.durable.audit import when, write_audit
@@ -100,6 +101,14 @@ def answers_of(connection: sqlite3.Connection, run_id: str) -> dict[str, Answer]
         else:
             answers[row["call_id"]] = Decision(row["answer"] == "yes", row["reason"], row["by"], bool(row["remember"]))
     return answers
+
+
+def settle(connection: sqlite3.Connection, run_id: str, event: Decided, now: float) -> None:
+    """The run has found the answer itself, as `resolve` of a tool does."""
+    row = connection.execute("SELECT id FROM questions WHERE run_id = ? AND call_id = ? AND used = 0", (run_id, event.call_id)).fetchone()
+    if row is not None:
+        _answer(connection, row["id"], "yes" if event.allow else "no", now, reason=event.reason, by=event.by)
+        connection.execute("UPDATE questions SET used = 1 WHERE id = ?", (row["id"],))
 
 
 def use(connection: sqlite3.Connection, run_id: str) -> None:

@@ -116,9 +116,9 @@ class LocalModel:
             output = self._sample(request, schema, temperature, seed)
             spent += output.usage
             if schema is None and output.text.strip():
-                return ModelReply(text=output.text.strip(), usage=spent, enforced_by="provider")
+                return ModelReply(text=output.text.strip(), usage=spent, enforced_by="provider", level=3)
             try:
-                return replace(_as_reply(output, tools), usage=spent)
+                return replace(_as_reply(output, tools), usage=spent, level=1)
             except NotACall as problem:
                 fault = str(problem) if output.whole else f"it was cut off after {self._max_tokens} tokens"
                 _LOG.warning("%s: an output was not usable: %s", self.name, fault)

@@ -10,11 +10,11 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test soak lint types bench eval clean
+.PHONY: help demo test test-adapters soak lint types bench eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 demo:  ## a support desk under rules, on a small local model; QUESTION="..." asks something else
 	$(SETUP) local
@@ -23,6 +23,9 @@ demo:  ## a support desk under rules, on a small local model; QUESTION="..." ask
 test:  ## all tests
 	$(SETUP) dev
 	@$(RUN)/python -m pytest
+
+test-adapters:  ## the adapters, each in its framework's own virtualenv (kept in the user's cache); ADAPTERS="langchain" tests one
+	@$(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
 
 soak:  ## a million runs against a model that does what it likes; MAYMUST_ATTACK_RUNS=N makes N
 	$(SETUP) dev

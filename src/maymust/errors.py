@@ -2,6 +2,7 @@
 
     MaymustError
     ├── PolicyError (also ValueError)   the author of the policy or of its setup: fix the code before it runs
+    │   └── UnsupportedRuleError        the rule is fine, but the framework it is to be enforced in cannot enforce it
     ├── PermitError                     the rules, taken together, leave no lawful next step in this history
     │   ├── ForceUnmetError             one requirement forces its tool at a step at which it also forbids it
     │   ├── ConflictError               one requirement forces a tool that another one closes
@@ -27,6 +28,7 @@ __all__ = [
     "PolicyError",
     "RunError",
     "ToolError",
+    "UnsupportedRuleError",
 ]
 
 
@@ -41,6 +43,19 @@ class MaymustError(Exception):
 
 class PolicyError(MaymustError, ValueError):
     """A requirement, a policy or a setting is wrong. The text names it and says what to write instead."""
+
+
+class UnsupportedRuleError(PolicyError):
+    """A framework cannot enforce a rule of the policy. The text names the rule, and says what to do instead.
+
+    framework   the framework
+    features    what it cannot enforce, as in the table of docs/reference/adapters.md
+    """
+
+    def __init__(self, message: str = "", *, framework: str = "", features: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.framework = framework
+        self.features = features
 
 
 class PermitError(MaymustError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from maymust.agent.actions import Event, ToolFinished, ToolStarted
@@ -19,7 +20,9 @@ def install(name: str | None) -> None:
     if name == "no intent":
 
         def without_intent(self: SqliteJournal, state: RunState, event: Event) -> RunState:
-            return apply(state, event) if isinstance(event, ToolStarted) else whole(self, state, event)  # type: ignore[no-any-return]
+            if isinstance(event, ToolStarted):
+                return apply(state, event)
+            return whole(self, state, event)  # type: ignore[no-any-return]
 
         SqliteJournal.fold = without_intent  # type: ignore[method-assign]
     elif name == "result before effect":
@@ -33,7 +36,7 @@ def install(name: str | None) -> None:
 
         SqliteJournal.fold = too_early  # type: ignore[method-assign]
     elif name == "blind repeat":
-        from maymust.agent import driver
+        driver: Any = importlib.import_module("maymust.agent.driver")
 
         async def nothing(session: Any) -> None: ...
 

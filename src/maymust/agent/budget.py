@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maymust.errors import PolicyError
@@ -42,7 +42,7 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return asdict(self)
+        return {"turns": self.turns, "steps": self.steps, "errors": self.errors, "tokens": self.tokens, "seconds": self.seconds}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Budget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,13 @@ class Counters:
 
     def to_dict(self) -> dict[str, int]:
         """JSON form."""
-        return asdict(self)
+        return {
+            "coercions": self.coercions,
+            "nudges": self.nudges,
+            "relaxations": self.relaxations,
+            "reissues": self.reissues,
+            "refusals": self.refusals,
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, int]) -> Counters:

@@ -9,6 +9,7 @@ from typing import Any
 
 LONG = 2_048
 """Characters from which on a text is kept apart."""
+as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _BLOB, _PLAIN = "$blob", "$plain"
 
 
@@ -42,10 +43,8 @@ def unpack(value: Any, connection: sqlite3.Connection) -> Any:
 
 def dumps(value: Any, blobs: dict[str, str]) -> str:
     """JSON of a value, with long texts apart. The first character tells whether there may be any."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    if len(text) < LONG:
-        return text
-    return "*" + json.dumps(pack(value, blobs), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = as_json(value)
+    return text if len(text) < LONG else "*" + as_json(pack(value, blobs))
 
 
 def loads(text: str, connection: sqlite3.Connection) -> Any:

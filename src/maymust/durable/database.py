@@ -28,6 +28,7 @@ class Database:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
+        self._syncs: bool | None = None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -43,7 +44,9 @@ class Database:
         """
         with self._lock, self._told():
             connection = self._open()
-            connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+            if sync != self._syncs:
+                connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                self._syncs = sync
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -78,7 +81,7 @@ class Database:
             except BaseException:
                 connection.close()
                 raise
-            self._connection, self._process = connection, os.getpid()
+            self._connection, self._process, self._syncs = connection, os.getpid(), None
         return self._connection
 
 

@@ -11,6 +11,7 @@ from maymust.core.speakers import guard_of
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Spoken, Verdict
+from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.bound_conditional import BoundConditional
 from maymust.requirements.wording import listed
 from maymust.verify.automaton import Automaton, World
@@ -70,7 +71,7 @@ class Explanation:
 
 def _matters(spoken: Spoken) -> bool:
     rule = spoken.rule
-    return not rule.allowed or rule.hidden or rule.forced or rule.prevent_stop or bool(rule.ask)
+    return not rule.allowed or rule.hidden or rule.forced or rule.prevent_stop or bool(rule.ask) or bool(rule.arguments)
 
 
 def explain(permit: Permit, tool: str) -> Explanation:
@@ -174,6 +175,8 @@ def _waits_for(permit: Permit, rules: Iterable[Spoken]) -> Iterator[str]:
             for check in requirement.checks:
                 if not check(permit.history, view):
                     yield f"the check {check.text}" if check.is_named else f"the check of {requirement.name}"
+        elif isinstance(requirement, BoundArgument):
+            yield from requirement.waits_for(permit.history)
         elif any(True for _ in opaque_of([requirement], tools)):
             yield requirement.name
 

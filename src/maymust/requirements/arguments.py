@@ -12,7 +12,8 @@ from maymust.core.requirement import DEFAULT_PRIORITY, RunView, check_enabled, c
 from maymust.core.rule import Rule
 from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, did_you_mean, target_text, tool_name
 from maymust.errors import PolicyError
-from maymust.requirements.bound_argument import BoundArgument, ValuesOf
+from maymust.requirements.argument_values import ValuesOf
+from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.gathered import Source, as_values, reader
 from maymust.requirements.targets import resolve, resolve_one
 

@@ -4,91 +4,23 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from maymust.core.bounds import Bounds
-from maymust.core.fragment import has_value
 from maymust.core.guard import CountedAtom, Guard
 from maymust.core.history import History
+from maymust.core.narrowing import fragment_words
 from maymust.core.requirement import RunView
 from maymust.core.rule import Rule
-from maymust.errors import PolicyError
-from maymust.requirements.gathered import Gathered, Snapshot, Source, as_values
-from maymust.requirements.predicate import function_text, is_async, takes_run
+from maymust.requirements.argument_values import ValuesCheck, ValuesOf
+from maymust.requirements.gathered import Snapshot
+from maymust.requirements.predicate import function_text
 from maymust.requirements.wording import listed, times
 
 _REMEMBERED = 256
 _FEW = 32
 _SHOWN = 5
-
-
-class ValuesOf:
-    """The values a parameter may have, apart from bounds.
-
-    fixed    those that are known from the start
-    sources  the calls that others come from
-    schema   what the parameter takes by itself, and `bounds` what the requirement adds; others are no values for it
-    """
-
-    def __init__(
-        self, one_of: Any, sources: Sequence[Source], label: str, *, last_only: bool, schema: Mapping[str, Any], bounds: Mapping[str, Any]
-    ) -> None:
-        self.label = label
-        self.last_only = last_only
-        self.sources = tuple(sources)
-        self.function = one_of if callable(one_of) else None
-        if self.function is not None:
-            if is_async(self.function):
-                raise PolicyError(f"{label}: one_of is async; it has to answer at once with a list of values")
-            self._takes_run = takes_run(self.function, f"{label}: one_of")
-        self._schema, self._bounds = schema, bounds
-        self._kinds = _kinds(schema)
-        self.fixed = () if one_of is None or callable(one_of) else tuple(fit for value in one_of for fit in self.fit(value))
-        if one_of is not None and self.function is None and not self.fixed:
-            raise PolicyError(f"{label}: the tool takes none of the values in one_of")
-        self.limits = one_of is not None or bool(sources)
-        """Whether there is such a set at all."""
-        places = [[source.tool, source.side, source.text] for source in self.sources]
-        shared = json.dumps([places, last_only, schema, bounds], sort_keys=True, default=repr)
-        self._key: object = self if any(source.is_code for source in self.sources) else shared
-
-    def fit(self, value: Any) -> list[Any]:
-        """The value in the form that the parameter takes: a number as text where only text is taken, and the reverse.
-
-        Empty when the parameter does not take it at all, so that the rest is what a call can use.
-        """
-        if self._kinds == {"string"} and isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        elif isinstance(value, str) and self._kinds and self._kinds <= {"integer", "number"}:
-            value = _number(value)
-        return [value] if has_value([{"const": value}, self._schema, self._bounds]) else []
-
-    def gathered(self, history: History) -> Gathered:
-        """The values of the sources in this run; requirements with the same sources share them."""
-        return history.derived(self._key, self._gather)
-
-    def _gather(self) -> Gathered:
-        return Gathered(self.sources, self.last_only, self.fit)
-
-    def asked(self, history: History, run: RunView) -> list[Any]:
-        """The values that the author's function gives."""
-        if self.function is None:
-            return []
-        text = function_text(self.function)
-        try:
-            found = self.function(history, run) if self._takes_run else self.function(history)
-        except Exception as error:
-            raise PolicyError(f"{self.label}: {text} raised {type(error).__name__}: {error}") from error
-        return [fit for value in as_values(found, f"{self.label}: {text}") for fit in self.fit(value)]
-
-    def all(self, history: History, run: RunView) -> Snapshot:
-        """Every value in this history."""
-        found: list[Any] = [*self.fixed, *self.asked(history, run)]
-        if self.sources and len(history):
-            gathered = self.gathered(history)
-            found += gathered.after(gathered.calls(history)).values
-        return Snapshot(found)
 
 
 class BoundArgument:
@@ -123,6 +55,8 @@ class BoundArgument:
         self.optional = optional
         self.reason = reason
         self.uses_memory = values.function is not None
+        text = function_text(values.function) if values.function is not None else ""
+        self.checks = (ValuesCheck(text, text.isidentifier()),) if text and not (values.fixed or values.sources or optional) else ()
         # Checked once; the rules of the run differ from it in their values only.
         self._open = Rule(target, arguments={param: self._fragment(list(values.fixed) or ["a value"])}, reason=reason or self._origin())
         self._closed = (Rule(target, allowed=False, reason=reason or self._missing()),)
@@ -226,12 +160,22 @@ class BoundArgument:
         """The calls the values come from, and the values."""
         tools = dict.fromkeys(source.tool for source in self.values.sources)
         facts = [f"{tool}: {times(history.count(tool), 'ok')}" for tool in tools]
+        if self.bounds:
+            facts.append(f"{self.param}: {fragment_words(self.bounds)}")
         if self.values.limits:
             values = self.values.all(history, run).values
             shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:_SHOWN])
             more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
             facts.append(f"values of {self.param}: {shown or 'none'}{more}")
         return "; ".join(facts)
+
+    def waits_for(self, history: History) -> Iterator[str]:
+        """What is missing that no further call is sure to bring: a value, where the calls it comes from have been made."""
+        tools = dict.fromkeys(source.tool for source in self.values.sources)
+        if any(history.seen(tool) for tool in tools):
+            yield f"the output of {listed(tools, 'or')}"
+        elif not tools:
+            yield f"the values of {self.name}"
 
     def default_reason(self, history: History, run: RunView) -> str | None:
         """What has to be called first, while the tool is closed."""
@@ -260,21 +204,3 @@ class BoundArgument:
         other.name = name
         other._made = {}
         return other
-
-
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types a schema names, null left out; empty when it does not say."""
-    named: set[str] = set()
-    for part in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        named.update((kind,) if isinstance(kind, str) else kind or ())
-    return named - {"null"}
-
-
-def _number(text: str) -> Any:
-    """The number that a text is, or the text itself."""
-    try:
-        number = json.loads(text)
-    except ValueError:
-        return text
-    return number if isinstance(number, int | float) and not isinstance(number, bool) else text

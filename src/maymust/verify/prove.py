@@ -110,6 +110,7 @@ def _assumptions(survey: Survey) -> tuple[str, ...]:
             said.append(f"{one.text} stays true once it was")
         if one.name not in {clause.name for clause in automaton.clauses}:
             said.append(f"{one.name} only ever closes tools: it forces nothing and prevents no end")
+    said.extend(text for one in automaton.requirements if (text := getattr(one, "assumption", None)))
     if survey.max_turns is not None:
         said.append("one call a turn")
     return tuple(said)

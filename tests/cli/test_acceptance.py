@@ -1,4 +1,7 @@
-"""The acceptance policies through the command line: verdicts, witnesses, and the outputs as they were looked at once."""
+"""The acceptance policies through the command line: verdicts, witnesses, and the outputs as they were looked at once.
+
+`sarif-schema-2.1.0.json` is the schema of OASIS (SARIF 2.1.0, errata 01), unchanged; its `id` says where it is published.
+"""
 
 import json
 from pathlib import Path

@@ -18,6 +18,13 @@ WIDTH = 100
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help of one width and one form, whatever the terminal and the version of Python."""
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """Take note of an action, commands of a group by their own indent, as Python 3.13 does."""
+        super().add_argument(action)
+        for command in self._iter_indented_subactions(action):
+            length = len(self._format_action_invocation(command)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, length)
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         # Python 3.13 writes `-o, --output FILE`, older ones repeat the FILE.
         if not action.option_strings or action.nargs == 0:

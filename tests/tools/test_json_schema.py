@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from maymust.errors import PolicyError
-from maymust.tools.json_schema import fragment_check, in_question
+from maymust.tools.json_schema import SchemaFault, compile_schema, fragment_check, in_question
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,35 @@ def test_equal_fragments_are_compiled_once() -> None:
 )
 def test_a_person_is_asked_about_what_matches_and_about_what_the_bound_does_not_speak_of(fragment: Any, value: Any, asked: bool) -> None:
     assert in_question(fragment)(value) is asked
+
+
+LISTS: list[dict[str, Any]] = [
+    {"enum": ["a", 1, None, 2.5, ["x"], {"k": 1}]},
+    {"enum": ["a", 5, 50], "type": "number", "minimum": 1, "maximum": 10},
+    {"type": "array", "items": {"enum": ["a", 1]}},
+    {"anyOf": [{"type": "null"}, {"type": "array", "items": {"enum": ["a"]}}]},
+    {"anyOf": [{"enum": ["a"]}, {"enum": [5], "maximum": 3}]},
+]
+
+
+@pytest.mark.parametrize("fragment", LISTS)
+def test_a_list_of_values_is_looked_up_with_the_same_answers_as_the_library(fragment: dict[str, Any]) -> None:
+    compiled = compile_schema(fragment, whose="It")
+    for value in ["a", "b", 1, 1.0, 0, 2.5, 5, 50, None, [], ["a"], ["x"], ["a", 1], [1.0], ["b"], {"k": 1}, {"k": 2}, {}]:
+        try:
+            compiled(value)
+            expected = True
+        except SchemaFault:
+            expected = False
+        assert (fragment_check(fragment)(value) is None) == expected, value
+
+
+def test_a_list_of_values_tells_true_from_one() -> None:
+    assert fragment_check({"enum": [1]})(True) is not None
+    assert fragment_check({"enum": [True]})(1) is not None
+
+
+def test_a_list_that_is_none_is_refused_as_ever() -> None:
+    for broken in ({"enum": 5}, {"enum": [1], "minimum": "1"}, {"enum": [1], "minimun": 1}):
+        with pytest.raises(PolicyError):
+            fragment_check(broken)

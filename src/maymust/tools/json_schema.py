@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from maymust.core.fragment import admits, check_fragments
 from maymust.core.tool_spec import closest
 from maymust.errors import PolicyError
 from maymust.tools.words import describe, describe_keyword, shorten
@@ -118,7 +119,35 @@ def _compiled_fragment(text: str) -> Callable[[Any], str | None]:
 def _compiled(text: str) -> Callable[[Any], None]:
     fragment = json.loads(text)
     _refuse_unknown_words(fragment, text)
-    return compile_schema(fragment, whose="The fragment of a rule")
+    return _listing(fragment) if _is_listing(fragment) else compile_schema(fragment, whose="The fragment of a rule")
+
+
+def _is_listing(fragment: Any) -> bool:
+    """Whether a fragment lists values, perhaps with bounds. Such lists grow with a run: they are looked up, since compiling one takes
+    a millisecond each time.
+    """
+    if not isinstance(fragment, dict):
+        return False
+    if fragment.keys() == {"anyOf"} and isinstance(fragment["anyOf"], list):
+        return all(part == {"type": "null"} or _is_listing(part) for part in fragment["anyOf"])
+    if fragment.keys() == {"type", "items"} and fragment["type"] == "array":
+        return _is_listing(fragment["items"])
+    if not isinstance(fragment.get("enum"), list) or not fragment.keys() <= {"enum", "type", "minimum", "maximum"}:
+        return False
+    try:
+        return bool(check_fragments({"": fragment}, "a fragment"))
+    except PolicyError:
+        return False
+
+
+def _listing(fragment: dict[str, Any]) -> Callable[[Any], None]:
+    wanted = describe(fragment)
+
+    def checked(value: Any) -> None:
+        if not admits(fragment, value):
+            raise SchemaFault((), wanted, value)
+
+    return checked
 
 
 def _canonical(fragment: Any) -> str:

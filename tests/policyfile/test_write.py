@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from maymust import (
@@ -24,6 +24,8 @@ from maymust.policyfile import dump_policy, parse_policy
 from tests.core.random_policies import conditional_policies
 from tests.policyfile.test_load import RESEARCH
 
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 
 def test_a_written_policy_reads_like_one_written_by_hand() -> None:
     text = dump_policy(parse_policy(RESEARCH).policy, schema="policy.schema.json")
@@ -39,7 +41,7 @@ def test_a_written_policy_reads_like_one_written_by_hand() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(CALM, max_examples=200)
 @given(conditional_policies())
 def test_any_policy_of_conditions_comes_back_equal(policy: Policy) -> None:
     again = parse_policy(dump_policy(policy)).policy
@@ -50,7 +52,7 @@ def test_any_policy_of_conditions_comes_back_equal(policy: Policy) -> None:
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(str.strip)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(CALM, max_examples=200)
 @given(st.lists(words, min_size=1, max_size=4, unique=True), words, words)
 def test_names_and_reasons_of_any_characters_come_back(tools: list[str], name: str, reason: str) -> None:
     assume(not RESERVED_NAMES.intersection(tools))
@@ -58,7 +60,7 @@ def test_names_and_reasons_of_any_characters_come_back(tools: list[str], name: s
     assert parse_policy(dump_policy(policy)).policy.describe() == policy.describe()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(CALM, max_examples=100)
 @given(words, words)
 def test_what_is_written_is_yaml_to_other_readers_too(tool: str, reason: str) -> None:
     assume(tool not in RESERVED_NAMES)

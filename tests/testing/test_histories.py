@@ -1,11 +1,12 @@
 """`histories(policy)`: what Hypothesis draws can happen, and everything that can happen may be drawn."""
 
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import HealthCheck, find, given, settings
 
 from maymust import AskPermissionRequirement, ConditionalRequirement, History, Outcome, Policy, PolicyError, requirement
 from maymust.testing import assert_permit, histories
 
+CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 POLICY = Policy(
     [
         ConditionalRequirement("think", force_at_step=1),
@@ -16,7 +17,7 @@ POLICY = Policy(
 )
 
 
-@settings(max_examples=100)
+@settings(CALM, max_examples=100)
 @given(histories(POLICY))
 def test_every_step_was_allowed_when_it_came(history: History) -> None:
     for number, step in enumerate(history):
@@ -26,7 +27,7 @@ def test_every_step_was_allowed_when_it_came(history: History) -> None:
     assert history.count("search") <= 2
 
 
-@settings(max_examples=50)
+@settings(CALM, max_examples=50)
 @given(histories(POLICY, max_steps=3, may_fail="search"))
 def test_length_and_failures_are_bounded(history: History) -> None:
     assert len(history) <= 3
@@ -51,7 +52,7 @@ def test_a_history_ends_where_the_policy_leaves_no_next_step() -> None:
     assert list(find(histories(stuck, may_fail=()), lambda history: history.seen("lookup") and not history.seen("refund"))) != []
 
 
-@settings(max_examples=50)
+@settings(CALM, max_examples=50)
 @given(histories(POLICY, max_steps=6))
 def test_a_property_of_every_permit_reads_like_this(history: History) -> None:
     permit = POLICY.permit(history)

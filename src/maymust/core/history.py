@@ -120,8 +120,11 @@ class History(Sequence[Step]):
     def derived(self, key: object, make: Callable[[], T]) -> T:
         """Return what `make` made for this key, made once and kept beside the shared steps, for as long as they live.
 
-        All versions share it, newer ones too: whoever reads it has to keep to the length of its own version.
+        All versions share it, newer ones too: whoever reads it has to keep to the length of its own version. Of an empty history
+        nothing is kept.
         """
+        if not self._length:
+            return make()
         kept: T | None = self._steps.derived.get(key)
         return kept if kept is not None else self._steps.derived.setdefault(key, make())
 

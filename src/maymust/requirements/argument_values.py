@@ -49,7 +49,7 @@ class ValuesOf:
         """Whether there is such a set at all."""
         places = [[source.tool, source.side, source.text] for source in self.sources]
         shared = json.dumps([places, last_only, schema, bounds], sort_keys=True, default=repr)
-        self._key: object = self if any(source.is_code for source in self.sources) else shared
+        self.key: object = self if any(source.is_code for source in self.sources) else shared
 
     def fit(self, value: Any) -> list[Any]:
         """The value in the form that the parameter takes: a number as text where only text is taken, and the reverse.
@@ -64,9 +64,10 @@ class ValuesOf:
 
     def gathered(self, history: History) -> Gathered:
         """The values of the sources in this run; requirements with the same sources share them."""
-        return history.derived(self._key, self._gather)
+        return history.derived(self.key, self.gather)
 
-    def _gather(self) -> Gathered:
+    def gather(self) -> Gathered:
+        """A new, empty one."""
         return Gathered(self.sources, self.last_only, self.fit)
 
     def asked(self, history: History, run: RunView) -> list[Any]:
@@ -83,7 +84,7 @@ class ValuesOf:
     def all(self, history: History, run: RunView) -> Snapshot:
         """Every value in this history."""
         found: list[Any] = [*self.fixed, *self.asked(history, run)]
-        if self.sources and len(history):
+        if self.sources:
             gathered = self.gathered(history)
             found += gathered.after(gathered.calls(history)).values
         return Snapshot(found)

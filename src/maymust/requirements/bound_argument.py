@@ -73,9 +73,9 @@ class BoundArgument:
         if self._still is not None:
             return self._still
         values = self.values
-        if values.function is not None or not len(history):
+        if values.function is not None:
             return self._make(values.all(history, run))
-        gathered = values.gathered(history)
+        gathered = history.derived(values.key, values.gather)
         calls = gathered.calls(history)
         kept = gathered.kept.get(self)
         if kept is not None and kept[0] == calls:

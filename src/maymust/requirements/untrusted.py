@@ -165,9 +165,9 @@ class BoundAfterUntrusted:
 
     def rules(self, history: History, run: RunView, /) -> tuple[Rule, ...]:
         """A question for each tool with side effects once there is output from outside; nothing before."""
-        outside = self._steps(history) if len(history) else None
-        count = outside.count(history) if outside is not None else 0
-        if outside is None or not count:
+        outside = self._steps(history)
+        count = outside.count(history)
+        if not count:
             before = self._before(run)
             return self._asking(before[-1], 0) if before else ()
         kept = outside.kept.get(self)
@@ -224,7 +224,7 @@ class BoundAfterUntrusted:
 
     def evidence(self, history: History, run: RunView) -> str:
         """The step with output from outside, and how many there are."""
-        count = self._steps(history).count(history) if len(history) else 0
+        count = self._steps(history).count(history)
         if count:
             place = self._steps(history).places[count - 1]
             return f"step {place + 1} ({history[place].tool}) brought output from outside; {times(count, 'such')}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,8 @@ import pytest
 from maymust import SqliteStore
 from tests.durable.broken import NAMES
 from tests.durable.person import faults, finish
-from tests.durable.world import EFFECTS, POINTS, record
+from tests.durable.world import EFFECTS, POINTS
 from tests.durable.zygote import Zygote
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    process = Zygote()
-    yield process
-    process.close()
-
-
-@pytest.fixture(scope="module")
-def undisturbed(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    assert zygote.run(folder)["stop_reason"] == "paused"
-    run_id = finish(zygote, folder)
-    state = SqliteStore(folder / "runs.db").state(run_id)
-    assert state.answer == "done"
-    assert not faults(folder, run_id, record(state))
-    return record(state)
 
 
 @pytest.mark.parametrize("effect", EFFECTS)

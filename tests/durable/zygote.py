@@ -13,11 +13,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 from typing import Any
 
+from maymust import SqliteStore
 from tests.durable import broken
 from tests.durable.world import Deps, KillingStore, KillPlan, Oracle, agent
 
@@ -73,13 +75,15 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
+    if order.get("uid") is not None:
+        os.setuid(order["uid"])
     folder = Path(order["folder"])
     plan = KillPlan(**order.get("kill", {}))
     broken.install(order.get("broken"))
     store = KillingStore(folder / "runs.db", lease=order.get("lease", 30.0), question_timeout=order.get("question_timeout"))
     store.plan = plan
     shop, deps = agent(store), Deps(Oracle(folder / "oracle"), plan)
-    decisions = {call_id: bool(allow) for call_id, allow in order.get("decisions", {}).items()}
+    decisions = order.get("decisions", {})
     try:
         if order.get("run_id") is None:
             result = asyncio.run(shop.run("go", deps=deps))
@@ -92,6 +96,10 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Serve until there are no more commands."""
+    with tempfile.TemporaryDirectory() as folder:
+        # What is loaded at first use is loaded here, once.
+        shop = agent(SqliteStore(Path(folder) / "runs.db"))
+        asyncio.run(shop.run("go", deps=Deps(Oracle(Path(folder) / "oracle"), KillPlan())))
     for line in sys.stdin:
         order = json.loads(line)
         answer = _spawn(order) if order["do"] == "spawn" else _wait(order)
@@ -104,11 +112,11 @@ def _spawn(order: dict[str, Any]) -> dict[str, Any]:
         code = 1
         try:
             said = json.dumps(work(order))
-            Path(order["folder"], f"said-{os.getpid()}").write_text(said, encoding="utf-8")
+            Path(order.get("says", order["folder"]), f"said-{os.getpid()}").write_text(said, encoding="utf-8")
             code = 0
         finally:
             os._exit(code)
-    _FOLDERS[pid] = order["folder"]
+    _FOLDERS[pid] = order.get("says", order["folder"])
     return {"pid": pid}
 
 

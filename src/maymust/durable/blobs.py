@@ -9,7 +9,6 @@ from typing import Any
 
 LONG = 2_048
 """Characters from which on a text is kept apart."""
-as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _BLOB, _PLAIN = "$blob", "$plain"
 
 

@@ -108,7 +108,7 @@ def _advice(fault: sqlite3.Error) -> str:
     said = str(fault)
     if "readonly" in said or "unable to open" in said:
         return "; the folder and the file have to be writable, also for -wal and -shm beside it"
-    if "full" in said:
+    if "full" in said or "disk I/O" in said:
         return "; make room, and resume the run"
     if "locked" in said:
         return f"; another process has been writing for more than {_WAIT:g} seconds"

@@ -30,6 +30,19 @@ IDLE_TURNS = 8
 """So many turns running may bring nothing but refused calls before the run is ended as stalled."""
 
 
+_REFUSALS = ("not now: ", "not yet: ", "not with these arguments: ", "there is no tool called ")
+
+
+def is_refusal(text: str) -> bool:
+    """True for what the model read about a call that was not admitted."""
+    return text.startswith(_REFUSALS)
+
+
+def is_nudge(text: str) -> bool:
+    """True for what a model was told after a reply that could not be used."""
+    return text.startswith(("A text is not enough here.", "Your reply was empty."))
+
+
 class Turnstile:
     """One run. It belongs to one run and to no other; the calls of one turn may come from several threads or tasks.
 
@@ -56,6 +69,7 @@ class Turnstile:
         self._left: dict[str, Outcome] = {}
         self._parked: set[str] = set()
         self._turned_away: set[str] = set()
+        self._doomed: set[str] = set()
         self._questions = Questions(policy)
 
     @property
@@ -90,7 +104,7 @@ class Turnstile:
             if self.idle >= IDLE_TURNS:
                 raise RunError(f"the run stalled: {self.idle} turns running brought only calls that were refused")
             self._queue, self._decided, self._left = [], {}, {}
-            self._parked, self._turned_away, self.begun = set(), set(), False
+            self._parked, self._turned_away, self._doomed, self.begun = set(), set(), set(), False
             self._judge.present = None if present is None else tuple(present)
             self._judge.relaxed = self.bad_replies >= RELAX
             self.current = self._gate.permit()
@@ -148,6 +162,12 @@ class Turnstile:
             self._gate.observe(call, outcome, output if outcome is Outcome.OK else None)
             self._pump()
             self._turn_away()
+
+    def doom(self, call_id: str) -> None:
+        """Say of a call, admitted or not yet, that it cannot run: as soon as it is admitted it has failed."""
+        with self._lock:
+            self._doomed.add(call_id)
+            self.leave(call_id, Outcome.FAILED)
 
     async def aask(self, call_id: str) -> tuple[str | None, PendingCall | None]:
         """Put a call's questions to their handlers: (why not, None) after a no, (None, call) where a person is still to be asked."""
@@ -261,5 +281,8 @@ class Turnstile:
             self._decided[call["call_id"]] = word
             if not word.allowed:
                 self._gate.observe(call, Outcome.REFUSED)
+            elif call["call_id"] in self._doomed:
+                self._left[call["call_id"]] = Outcome.FAILED
+                self._gate.observe(call, Outcome.FAILED)
             for wake in self._waiting.pop(call["call_id"], ()):
                 wake()

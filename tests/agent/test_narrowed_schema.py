@@ -43,7 +43,9 @@ def test_examples(own: Any, fragments: list[Any], expected: Any) -> None:
     assert narrowed_schema(own, fragments, ROOT) == expected
 
 
-values: st.SearchStrategy[Any] = st.sampled_from([None, True, 0, 1, 2, 3, 7.5, 100, -4, "", "a", "b", "abc", [], ["a"], ["b", "a"], [1], {}])
+values: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, 1, 2, 3, 7.5, 100, -4, "", "a", "b", "abc", [], ["a"], ["b", "a"], [1], {}]
+)
 enums = st.lists(values, min_size=1, max_size=4).map(lambda options: {"enum": options})
 numbers = st.fixed_dictionaries(
     {}, optional={"type": st.sampled_from(["number", "integer"]), "minimum": st.integers(-5, 5), "maximum": st.integers(-5, 100)}

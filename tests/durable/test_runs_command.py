@@ -20,8 +20,9 @@ def refund(amount: int) -> str:
     "Refund."
     return f"refunded {amount}"
 
+asks = AskPermissionRequirement(["refund"])
 script = (call("refund", call_id="r1", amount=900), call("final_answer", answer="All is refunded."))
-desk = Agent(ByPlace(script), name="desk", tools=[refund], requirements=[AskPermissionRequirement(["refund"])], store=SqliteStore("runs.db"))
+desk = Agent(ByPlace(script), name="desk", tools=[refund], requirements=[asks], store=SqliteStore("runs.db"))
 """
 
 

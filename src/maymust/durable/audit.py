@@ -20,15 +20,15 @@ from maymust.agent.actions import (
     ToolStarted,
 )
 from maymust.agent.state import RunState
-from maymust.durable.blobs import as_json
 from maymust.durable.store import AuditEntry
+from maymust.tools.output import json_text
 
 
 def write_audit(
     connection: sqlite3.Connection, at: float, run_id: str, kind: str, *, by: str | None = None, call_id: str | None = None, **detail: Any
 ) -> None:
     """Add an entry."""
-    row = (at, run_id, kind, by, call_id, as_json({key: value for key, value in detail.items() if value is not None}))
+    row = (at, run_id, kind, by, call_id, json_text({key: value for key, value in detail.items() if value is not None}))
     connection.execute("INSERT INTO audit(at, run_id, kind, by, call_id, detail) VALUES(?, ?, ?, ?, ?, ?)", row)
 
 

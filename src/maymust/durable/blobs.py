@@ -7,6 +7,8 @@ import json
 import sqlite3
 from typing import Any
 
+from maymust.tools.output import json_text
+
 LONG = 2_048
 """Characters from which on a text is kept apart."""
 _BLOB, _PLAIN = "$blob", "$plain"
@@ -42,8 +44,8 @@ def unpack(value: Any, connection: sqlite3.Connection) -> Any:
 
 def dumps(value: Any, blobs: dict[str, str]) -> str:
     """JSON of a value, with long texts apart. The first character tells whether there may be any."""
-    text = as_json(value)
-    return text if len(text) < LONG else "*" + as_json(pack(value, blobs))
+    text = json_text(value)
+    return text if len(text) < LONG else "*" + json_text(pack(value, blobs))
 
 
 def loads(text: str, connection: sqlite3.Connection) -> Any:

@@ -14,6 +14,7 @@ from maymust.durable.audit import when, write_audit
 from maymust.durable.store import DecisionError, Question
 from maymust.requirements.permission import Decision
 from maymust.tools.happened import Happened
+from maymust.tools.output import json_text
 
 _WORDS = {"yes": "yes", "no": "no", "happened": "it happened"}
 
@@ -26,7 +27,7 @@ def ask(connection: sqlite3.Connection, run_id: str, calls: Iterable[PendingCall
             continue
         # An interrupted call is not less unknown for nobody having looked at it.
         expires = None if timeout is None or call.interrupted else now + timeout
-        lists = [json.dumps(part, ensure_ascii=False) for part in (call.arguments, list(call.requirements), list(call.reasons))]
+        lists = [json_text(part) for part in (call.arguments, list(call.requirements), list(call.reasons))]
         connection.execute(
             """INSERT INTO questions(run_id, call_id, tool, arguments, requirements, reasons, interrupted, asked_at, expires_at)
             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)""",
@@ -69,7 +70,7 @@ def _decide(connection: sqlite3.Connection, run_id: str, call_id: str, answer: A
     if word == "happened" and not row["interrupted"]:
         said = f"call {call_id!r} of {row['tool']} has not run yet, so it cannot have happened; decide yes or no about it"
         raise DecisionError(said, call_id=call_id)
-    output = json.dumps(answer.output, ensure_ascii=False) if isinstance(answer, Happened) and answer.output is not None else None
+    output = json_text(answer.output) if isinstance(answer, Happened) and answer.output is not None else None
     remember = isinstance(answer, Decision) and answer.remember
     _answer(connection, row["id"], word, now, reason=answer.reason, by=who, output=output, remember=remember)
     write_audit(connection, now, run_id, "decided", by=who, call_id=call_id, answer=word, reason=answer.reason)

@@ -163,6 +163,10 @@ class Turnstile:
             self._pump()
             self._turn_away()
 
+    def decided(self, call_id: str) -> Admission | None:
+        """The word on a call as far as it is known, without waiting."""
+        return self._decided.get(call_id)
+
     def doom(self, call_id: str) -> None:
         """Say of a call, admitted or not yet, that it cannot run: as soon as it is admitted it has failed."""
         with self._lock:

@@ -130,8 +130,9 @@ def advance(state: RunState) -> bool:
     """Admit what can be admitted, record what is done; True when the batch is closed."""
     while True:
         before = state.recorded
-        admit_waiting(state)
+        # First the record, so that what is decided next is decided about the history as it is.
         _record_prefix(state)
+        admit_waiting(state)
         if state.recorded == len(state.calls):
             _close_turn(state)
             return True
@@ -150,8 +151,7 @@ def _record_prefix(state: RunState) -> None:
         if record.outcome is Outcome.REFUSED:
             state.counters = replace(state.counters, refusals=state.counters.refusals + 1)
         elif record.outcome is Outcome.OK and state.choice is not None and not state.released:
-            wanted = state.choice.function
-            if record.name == wanted or (wanted is None and record.name != FINAL_ANSWER):
+            if state.choice.released_by(record.name):
                 state.released, state.standing = True, None
 
 

@@ -15,6 +15,7 @@ from maymust.core.history import History
 from maymust.core.permit import Permit
 from maymust.core.requirement import RunView
 from maymust.core.rule import Rule
+from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Extra
 from maymust.errors import DeadEndError, PermitError, RunError
@@ -41,11 +42,11 @@ def standing_rules(state: RunState, *, relaxed: bool = False) -> tuple[Extra, ..
 def permit_at(state: RunState, history: History, *, relaxed: bool = False, more: Sequence[Extra] = ()) -> Permit:
     """The permit after `history`, for the tools of the run. Raises PermitError."""
     plan = plan_of(state)
-    if relaxed or state.standing is None:
-        standing = standing_rules(state, relaxed=relaxed)
-        if not relaxed:
-            state.standing = standing
+    if relaxed or _released_since(state, history):
+        standing = standing_rules(state, relaxed=True)
     else:
+        if state.standing is None:
+            state.standing = standing_rules(state)
         standing = state.standing
     given = {name: given.rules for name, given in state.given.items()} if plan.policy.opaque else None
     mode = state.choice.mode if state.choice is not None and state.choice.mode != "required" else None
@@ -59,6 +60,14 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
         mode=mode,
         present=state.tools,
     )
+
+
+def _released_since(state: RunState, history: History) -> bool:
+    """Whether `tool_choice` was released by a step of `history` that has no place in the record yet."""
+    choice, known = state.choice, len(state.history)
+    if choice is None or state.released or len(history) <= known:
+        return False
+    return any(step.outcome is Outcome.OK and choice.released_by(step.tool) for step in history[known:])
 
 
 def run_view(state: RunState, requirement: str = "", deps: object = None) -> RunView:

@@ -46,6 +46,10 @@ class ToolChoice:
         """Whether a text is the form of answer that was asked for, so that taking it is no coercion."""
         return self.mode in ("auto", "none")
 
+    def released_by(self, tool: str) -> bool:
+        """Whether a success of this tool is what is required."""
+        return tool == self.function or (self.function is None and tool != FINAL_ANSWER)
+
     def rules(self, tools: Sequence[str], released: bool) -> tuple[Extra, ...]:
         """The rules this choice makes about the tools that are present. `released`: what was required has succeeded."""
         rules: list[Rule] = []

@@ -27,8 +27,9 @@ test:  ## all tests
 test-adapters:  ## the adapters, each in its framework's own virtualenv (kept in the user's cache); ADAPTERS="langchain" tests one
 	@$(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
 
-soak:  ## a million runs against a model that does what it likes; MAYMUST_ATTACK_RUNS=N makes N
+soak:  ## a million runs against a model that does what it likes, and 200 kills; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
 	$(SETUP) dev
+	@$(RUN)/python -m tests.durable.soak
 	@$(RUN)/python -m tests.attack.soak
 
 lint:  ## style, and the direction of imports

@@ -12,8 +12,15 @@ from tests.durable.world import EFFECTS, OUTPUTS, READS, Oracle, record
 from tests.durable.zygote import Zygote
 
 
-def finish(zygote: Zygote, folder: Path, *, broken: str | None = None, kill: Callable[[int], dict[str, Any]] | None = None) -> str:
-    """Resume until the run has ended; gives its id. `kill` gives the kill plan of the n-th process."""
+def finish(
+    zygote: Zygote,
+    folder: Path,
+    *,
+    broken: str | None = None,
+    kill: Callable[[int], dict[str, Any]] | None = None,
+    killed: list[int] | None = None,
+) -> str:
+    """Resume until the run has ended; gives its id. `kill` gives the kill plan of the n-th process, `killed[0]` counts."""
     store = SqliteStore(folder / "runs.db")
     oracle = Oracle(folder / "oracle")
     rows = store.runs()
@@ -33,6 +40,8 @@ def finish(zygote: Zygote, folder: Path, *, broken: str | None = None, kill: Cal
             break
         ended = zygote.run(folder, run_id=row.run_id, broken=broken, kill=kill(attempt) if kill is not None else {})
         assert ended["signal"] in (0, 9), ended
+        if killed is not None:
+            killed[0] += ended["signal"] == 9
         assert "error" not in ended, ended
     store.close()
     return row.run_id

@@ -10,6 +10,7 @@ import pytest
 from maymust import SqliteStore
 from tests.durable.broken import NAMES
 from tests.durable.person import faults, finish
+from tests.durable.soak import soak
 from tests.durable.world import EFFECTS, POINTS
 from tests.durable.zygote import Zygote
 
@@ -50,3 +51,11 @@ def test_a_driver_that_is_wrong_is_found_out(
         ended = zygote.run(tmp_path, run_id=row.run_id, decisions={"refund1": True}, kill=kill, broken=name)
     assert ended["signal"] == 9
     assert fault in faults(tmp_path, finish(zygote, tmp_path, broken=name), undisturbed)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_random_kills_do_no_harm_either(zygote: Zygote, undisturbed: dict[str, Any], tmp_path: Path, seed: int) -> None:
+    """`make soak` makes many more."""
+    kills, found = soak(zygote, tmp_path, seed, undisturbed)
+    assert not found
+    assert kills

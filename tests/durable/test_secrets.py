@@ -18,13 +18,13 @@ from maymust.models import call
 from tests.durable.world import ByPlace
 
 DEPS, ARGUMENT = "canary-in-deps-4711", "canary-in-argument-0815"
-SEEN: list[str] = []
+seen: list[str] = []
 
 
 @tool
 def log_in(context: FunctionInvocationContext, password: SecretStr) -> str:
     """Log in."""
-    SEEN.append(f"{password.get_secret_value()} {context.deps['token']}")
+    seen.append(f"{password.get_secret_value()} {context.deps['token']}")
     return f"logged in with {password.get_secret_value()}"
 
 
@@ -50,7 +50,7 @@ def test_with_a_key_a_secret_is_stored_encrypted_and_reaches_the_tool_in_another
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    SEEN.clear()
+    seen.clear()
     key, deps = new_key(), {"token": DEPS}
     agent = desk(tmp_path, key)
     result = agent.run_sync("Log in.", deps=deps)
@@ -62,18 +62,18 @@ def test_with_a_key_a_secret_is_stored_encrypted_and_reaches_the_tool_in_another
     store.close()
     other = desk(tmp_path, key)
     ended = other.resume_sync(result.state.run_id, {"l1": True}, deps=deps)
-    assert SEEN == [f"{ARGUMENT} {DEPS}"]
+    assert seen == [f"{ARGUMENT} {DEPS}"]
     assert ended.steps[0].text == "logged in with **********"
     assert_nowhere(tmp_path, [caplog.text, ended.state.to_json()], DEPS, ARGUMENT, key)
 
 
 def test_without_a_key_a_secret_is_an_error_before_anything_happens(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    SEEN.clear()
+    seen.clear()
     agent = desk(tmp_path, None)
     with pytest.raises(RunError, match=r"log_in was called with a secret .* no key to encrypt it with") as raised:
         agent.run_sync("Log in.", deps={"token": DEPS})
-    assert not SEEN
+    assert not seen
     shown = "".join(traceback.format_exception(raised.value)) + json.dumps(raised.value.state.to_dict())
     assert_nowhere(tmp_path, [shown, caplog.text], DEPS, ARGUMENT)
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,8 +48,10 @@ class Zygote:
         return self._say({"do": "wait", "pid": pid})
 
     def run(self, folder: Path, **order: Any) -> dict[str, Any]:
-        """`spawn` and `wait`."""
-        return self.wait(self.spawn(folder, **order))
+        """`spawn` and `wait`. A kill plan `{"within": seconds}` kills from outside, wherever the process is by then."""
+        within = order.get("kill", {}).get("within")
+        pid = self.spawn(folder, **({**order, "kill": {}} if within is not None else order))
+        return self._say({"do": "wait", "pid": pid, "within": within})
 
     def close(self) -> None:
         """End the process."""
@@ -71,7 +74,6 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     """What a fork does."""
     if order.get("limit") is not None:
         import resource
-        import signal
 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
@@ -125,15 +127,19 @@ _FOLDERS: dict[int, str] = {}
 
 def _wait(order: dict[str, Any]) -> dict[str, Any]:
     pid, end = order["pid"], time.monotonic() + PATIENCE
+    kill_at = None if order.get("within") is None else time.monotonic() + order["within"]
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             break
+        if kill_at is not None and time.monotonic() > kill_at:
+            os.kill(pid, signal.SIGKILL)
+            kill_at = None
         if time.monotonic() > end:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
             return {"signal": -1, "error": "it took too long"}
-        time.sleep(0.002)
+        time.sleep(0.001)
     said: dict[str, Any] = {}
     with contextlib.suppress(FileNotFoundError):
         said = json.loads(Path(_FOLDERS[pid], f"said-{pid}").read_text(encoding="utf-8"))

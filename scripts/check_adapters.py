@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 PINS: dict[str, list[str]] = {
+    "agent_framework": ["agent-framework-core==1.23.0"],
     "langchain": ["langchain==1.5.2"],
     "openai_agents": ["openai-agents==0.24.0"],
     "pydantic_ai": ["pydantic-ai-slim==2.68.0"],

@@ -69,11 +69,12 @@ class GatedModel(Model):
     async def stream_response(
         self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, *rest: Any, **options: Any
     ) -> AsyncIterator[Any]:
-        """`Model.stream_response`. What was streamed of a text that may not end the run is out; its end is held back."""
+        """`Model.stream_response`. Where the run may not end, a reply is held back until it is known that it is no answer."""
         asked, again = input, True
         while again:
             again = False
             settings, offered = self._narrowed(model_settings, tools)
+            held: list[Any] | None = None if self._run.current is not None and self._run.current.may_stop else []
             async for event in self._inner.stream_response(system_instructions, asked, settings, offered, *rest, **options):
                 objection = self._objection(event.response.output) if event.type == "response.completed" else None
                 if objection is not None:
@@ -81,6 +82,11 @@ class GatedModel(Model):
                     asked, options = _again(asked, options, event.response.id, items, objection)
                     again = True
                     break
+                if held is None:
+                    yield event
+                else:
+                    held.append(event)
+            for event in [] if again else held or []:
                 yield event
 
     def _narrowed(self, settings: Any, tools: Any) -> tuple[Any, list[Any]]:

@@ -83,6 +83,11 @@ class Turnstile:
         return self._judge.present
 
     @property
+    def batch(self) -> list[dict[str, Any]]:
+        """The calls of this turn."""
+        return [dict(call) for call in self._queue]
+
+    @property
     def memories(self) -> dict[str, dict[str, Any]]:
         """Per requirement its memory in this run."""
         return self._gate.memories

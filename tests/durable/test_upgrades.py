@@ -18,8 +18,8 @@ from tests.durable.release import KEY, desk
 
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.sql"))
 REMEDY = (
-    "a released version of the state cannot be read any more: give fields a default in RunState.from_dict, or raise STATE_VERSION and write "
-    "a migration. Before the first release: python -m tests.durable.release 0.1"
+    "a released version of the state cannot be read any more: give fields a default in RunState.from_dict, or raise STATE_VERSION and "
+    "write a migration. Before the first release: python -m tests.durable.release 0.1"
 )
 
 
@@ -79,7 +79,7 @@ def test_a_question_is_decided_across_an_upgrade_of_layout_and_documents(tmp_pat
     layout = (*LAYOUT, ("ALTER TABLE questions ADD COLUMN urgency TEXT",))
     read = documents.read_document
     monkeypatch.setattr(sqlite_store, "Database", lambda path: Database(path, layout))
-    monkeypatch.setattr(sqlite_store, "read_document", lambda *given: read(*given, {0: renamed}))
+    monkeypatch.setattr(sqlite_store, "read_document", lambda connection, run_id, sealer: read(connection, run_id, sealer, {0: renamed}))
     goes_on(SqliteStore(path, key=KEY))
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(layout),)

@@ -19,13 +19,12 @@ from maymust.agent.inputs import Input
 from maymust.agent.journal import Answer, Journal, Store
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import as_middleware
-from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, policy_of
+from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, check_settings, policy_of
 from maymust.agent.result import RunResult
-from maymust.agent.resuming import prepare_resume
 from maymust.agent.run import Run
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
-from maymust.agent.stored import resume_stored, store_of
+from maymust.agent.stored import resume, store_of
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.agent.tool_choice import ToolChoice, ToolMode, parse_choice
 from maymust.core.policy import Policy
@@ -87,19 +86,10 @@ class Agent(Generic[T]):
         show_errors: bool = True,
         store: Store | None = None,
     ) -> None:
-        if on_stall not in ("relax", "stop"):
-            raise PolicyError(f"on_stall={on_stall!r}: give 'relax' or 'stop'")
-        if prompt_layout not in ("stable", "classic"):
-            raise PolicyError(f"prompt_layout={prompt_layout!r}: give 'stable' or 'classic'")
-        if narrow not in (None, "status", "schema"):
-            raise PolicyError(f"narrow={narrow!r}: give 'status' or 'schema'")
+        check_settings(on_stall, prompt_layout, narrow, compaction, store)
         self.model: ChatModel = model_by_name(model) if isinstance(model, str) else model
         if not isinstance(self.model, ChatModel):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
-        if compaction is not None and not isinstance(compaction, Compaction):
-            raise PolicyError(f"compaction={compaction!r}: give ShortenOutputs(), Summarise(), or an object with limit and compact()")
-        if store is not None and not isinstance(store, Store):
-            raise PolicyError(f"store={store!r}: give SqliteStore(path), or an object with the methods of a store")
         self.store = store
         self.name, self.description, self.instructions = name, description, instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
@@ -218,12 +208,9 @@ class Agent(Generic[T]):
     ) -> Run[T]:
         """`resume` as a `Run`, to listen to its events."""
         layers = (*self.middleware, *as_middleware(middleware))
-        if self.store is None and not isinstance(state, str):
-            resumed = self.prepare_resume(state, decisions, budget=budget, tools=tools, allow_policy_change=allow_policy_change)
-            return Run(self._session(resumed, layers, deps))
         settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "allow_policy_change": allow_policy_change}
-        resumed, journal = resume_stored(store_of(self.store), self.plan, state, decisions or {}, **settings)
-        return Run(self._session(resumed, layers, deps, journal, recovers=True))
+        resumed, journal = resume(self.store, self.plan, state, decisions or {}, **settings)
+        return Run(self._session(resumed, layers, deps, journal, recovers=journal is not None))
 
     def decide(self, run_id: str, decisions: Mapping[str, bool | Answer], *, by: str | None = None) -> None:
         """Note decisions about calls of a stored run, also while it runs; `resume` goes on with them. The first one about a call counts.
@@ -235,19 +222,6 @@ class Agent(Generic[T]):
     def cancel(self, run_id: str, *, by: str | None = None, reason: str | None = None) -> None:
         """End a stored run for good, wherever it runs. Raises RunError when it has ended already."""
         store_of(self.store).cancel(run_id, by=by, reason=reason)
-
-    def prepare_resume(
-        self,
-        state: RunState | RunResult[Any],
-        decisions: Mapping[str, bool | Answer] | None = None,
-        *,
-        budget: Budget | None = None,
-        tools: Iterable[Any] | None = None,
-        allow_policy_change: bool = False,
-    ) -> RunState:
-        """The state a resumed run starts from, for drivers."""
-        before = state.state if isinstance(state, RunResult) else state
-        return prepare_resume(before, self.plan, decisions or {}, budget=budget, tools=tools or (), allow_policy_change=allow_policy_change)
 
     def as_tool(
         self,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
+from maymust.agent.journal import Store
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.core.policy import Policy
@@ -77,6 +78,20 @@ class LoopPlan:
     def description(self) -> dict[str, Any]:
         """The policy in words of JSON, to name what differs when a run is resumed under another one."""
         return self.policy.describe()
+
+
+def check_settings(on_stall: str, prompt_layout: str, narrow: str | None, compaction: object, store: object) -> None:
+    """Raise PolicyError for a setting that is none of what it may be; callers without a type checker pass anything."""
+    if on_stall not in ("relax", "stop"):
+        raise PolicyError(f"on_stall={on_stall!r}: give 'relax' or 'stop'")
+    if prompt_layout not in ("stable", "classic"):
+        raise PolicyError(f"prompt_layout={prompt_layout!r}: give 'stable' or 'classic'")
+    if narrow not in (None, "status", "schema"):
+        raise PolicyError(f"narrow={narrow!r}: give 'status' or 'schema'")
+    if compaction is not None and not isinstance(compaction, Compaction):
+        raise PolicyError(f"compaction={compaction!r}: give ShortenOutputs(), Summarise(), or an object with limit and compact()")
+    if store is not None and not isinstance(store, Store):
+        raise PolicyError(f"store={store!r}: give SqliteStore(path), or an object with the methods of a store")
 
 
 def policy_of(

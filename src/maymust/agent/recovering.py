@@ -15,7 +15,7 @@ from maymust.agent.call_arguments import read_arguments
 from maymust.agent.call_outcome import shorten
 from maymust.agent.call_record import CallRecord
 from maymust.agent.events import QuestionAsked
-from maymust.agent.reducer import pending_calls
+from maymust.agent.pending import pending_calls
 from maymust.agent.secrets import veil_of
 from maymust.agent.session import Session
 from maymust.core.step import Outcome

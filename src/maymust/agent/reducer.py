@@ -37,11 +37,12 @@ from maymust.agent.actions import (
 )
 from maymust.agent.admission import stale_requirements
 from maymust.agent.budget import Budget
-from maymust.agent.call_record import INTERRUPTED, Approval, CallRecord, PendingCall
+from maymust.agent.call_record import INTERRUPTED, Approval, CallRecord
 from maymust.agent.compacting import compaction_due, take_compacted
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.outside import is_untrusted, words_of
+from maymust.agent.pending import pending_calls
 from maymust.agent.planning import plan_of, plan_turn
 from maymust.agent.prompt import build_request
 from maymust.agent.state import RunState
@@ -100,21 +101,6 @@ def settle(state: RunState) -> None:
                 return
         else:
             return
-
-
-def pending_calls(state: RunState) -> tuple[PendingCall, ...]:
-    """The calls that wait for a person, as copies; those of a child agent as `parent/child`."""
-    found: list[PendingCall] = []
-    for record in state.calls:
-        if record.status != "pending":
-            continue
-        child = state.children.get(record.call_id)
-        if child is None:
-            arguments = dict(record.arguments or {})
-            found.append(PendingCall(record.call_id, record.name, arguments, record.questions, record.reasons, record.interrupted))
-        else:
-            found += [replace(call, call_id=f"{record.call_id}/{call.call_id}") for call in pending_calls(child)]
-    return tuple(found)
 
 
 def _settle_plan(state: RunState) -> bool:

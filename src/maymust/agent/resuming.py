@@ -11,10 +11,11 @@ from maymust.agent.call_record import CallRecord
 from maymust.agent.child import ChildTool
 from maymust.agent.exposure import restore_tools
 from maymust.agent.journal import Answer
+from maymust.agent.pending import pending_calls
 from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
 from maymust.agent.recovering import event_of_happened, event_of_left
-from maymust.agent.reducer import apply, pending_calls, settle
+from maymust.agent.reducer import apply, settle
 from maymust.agent.state import RunState
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision

@@ -1,4 +1,4 @@
-"""Going on with a run that is in a store."""
+"""Going on with a run, be it in a store or not."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def store_of(store: Store | None) -> Store:
     return store
 
 
-def resume_stored(
-    store: Store,
+def resume(
+    store: Store | None,
     plan: LoopPlan,
     run: RunState | RunResult[Any] | str,
     decisions: Mapping[str, bool | Answer],
@@ -30,14 +30,15 @@ def resume_stored(
     budget: Budget | None = None,
     tools: Iterable[Any] = (),
     allow_policy_change: bool = False,
-) -> tuple[RunState, Journal]:
-    """The state to go on from, kept, and its journal. Raises RunError, and leaves the run as it was then."""
+) -> tuple[RunState, Journal | None]:
+    """The state to go on from, and the journal that keeps it where there is a store. Raises RunError, and leaves the run as it was then."""
     settings: dict[str, Any] = {"budget": budget, "tools": tools, "allow_policy_change": allow_policy_change}
     given = run.state if isinstance(run, RunResult) else run
-    if isinstance(given, RunState) and not store.knows(given.run_id):
+    if isinstance(given, RunState) and (store is None or not store.knows(given.run_id)):
         # Made without the store; from here on it is kept.
         state = prepare_resume(given, plan, decisions, **settings)
-        return state, store.begin(state)
+        return state, None if store is None else store.begin(state)
+    store = store_of(store)
     run_id = given if isinstance(given, str) else given.run_id
     claimed = store.claim(run_id, {call_id: checked(call_id, answer) for call_id, answer in decisions.items()})
     try:

@@ -19,7 +19,8 @@ from maymust.agent.actions import (
     ToolStarted,
 )
 from maymust.agent.call_record import PendingCall
-from maymust.agent.reducer import apply, pending_calls
+from maymust.agent.pending import pending_calls
+from maymust.agent.reducer import apply
 from maymust.agent.state import RunState
 from maymust.durable import questions
 from maymust.durable.audit import audit_event, tool_of

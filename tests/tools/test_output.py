@@ -73,7 +73,17 @@ def test_nothing_and_the_empty_text_get_a_text_that_says_so() -> None:
 
 def test_a_lone_surrogate_never_reaches_the_model() -> None:
     form, text = render_output("a\ud83d")
-    assert (form, text) == ("a?", "a?")
+    assert (form, text) == ("a\N{REPLACEMENT CHARACTER}", "a\N{REPLACEMENT CHARACTER}")
+
+
+def test_two_halves_of_a_character_become_one() -> None:
+    assert render_output("\ud83d\ude00") == ("\N{GRINNING FACE}", "\N{GRINNING FACE}")
+
+
+def test_half_a_character_inside_of_a_value_is_replaced() -> None:
+    form, text = render_output({"letters": ["a\ude00"]})
+    assert form == {"letters": ["a\N{REPLACEMENT CHARACTER}"]}
+    text.encode()
 
 
 def loop() -> list[Any]:

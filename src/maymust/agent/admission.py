@@ -38,11 +38,16 @@ def admit_waiting(state: RunState) -> None:
 def call_permit(state: RunState, call_id: str) -> Permit:
     """The permit a call of the batch is judged by: the one after the calls before it. Raises PermitError.
 
-    It is kept from the call's admission, since custom requirements may have spoken about later calls in the meantime.
+    It is kept from the call's admission, since custom requirements may have spoken about later calls in the meantime. A state read
+    from JSON has kept what they said.
     """
     kept = state.call_permits.get(call_id)
     if kept is not None:
         return kept
+    given = state.call_given.get(call_id)
+    if given is not None:
+        state = state.fork()
+        state.given = given
     index = next(place for place, record in enumerate(state.calls) if record.call_id == call_id)
     history, _ = _before(state, index)
     return _permit(state, history)
@@ -123,6 +128,8 @@ def _judge(state: RunState, index: int) -> CallRecord | None:
 
 def _admit(state: RunState, record: CallRecord, permit: Permit) -> CallRecord:
     state.call_permits = {**state.call_permits, record.call_id: permit}
+    if state.given:
+        state.call_given = {**state.call_given, record.call_id: state.given}
     return record.changed(status="admitted")
 
 

@@ -23,6 +23,7 @@ from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ModelReply
 from maymust.models.message import Message, ToolCall
+from maymust.tools.output import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     number = len(state.turns) + 1
     request = state.request if state.request is not None else build_request(state)
     state.request = None
+    reply = _whole(reply)
     raw = [call.raw_arguments for call in reply.calls]
     reply = shown_reply(reply, state.tools)
     calls = tuple(_with_own_ids(state, reply.calls, number))
@@ -71,12 +73,23 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     state.coming = state.measure = None
     if calls or reply.text.strip():
         state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
-    state.recorded, state.broken, state.call_permits = 0, None, {}
+    state.recorded, state.broken, state.call_permits, state.call_given = 0, None, {}, {}
     if calls:
         state.calls = tuple(_record(call, written) for call, written in zip(calls, raw, strict=True))
         state.phase = "batch"
     else:
         _text_reply(state, turn, reply.text)
+
+
+def _whole(reply: ModelReply) -> ModelReply:
+    """The reply without halves of characters, which no state could hold; the very same object where there are none."""
+    said = reply.text
+    for call in reply.calls:
+        said += f" {call.call_id} {call.name} {call.raw_arguments}"
+    if encodable(said) is said:
+        return reply
+    calls = tuple(ToolCall(encodable(call.call_id), encodable(call.name), encodable(call.raw_arguments)) for call in reply.calls)
+    return replace(reply, text=encodable(reply.text), calls=calls)
 
 
 def _record(call: ToolCall, written: str) -> CallRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ def first_state(
         carried=len(history),
         carried_invocations=history.total(failures=True),
         choice=choice,
-        metadata=dict(metadata or {}),
+        metadata=_own(metadata) if metadata else {},
         tool_names=tuple(tool.name for tool in plan.tools),
         offers=earlier.offers if earlier is not None else (),
         before=read_by_caller(caller) if caller is not None else read_before(earlier, carries_history=carry_history),
@@ -62,3 +63,12 @@ def first_state(
     )
     settle(state)
     return state
+
+
+def _own(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that nobody else changes. Raises TypeError for what is no JSON, since it is stored with the state."""
+    try:
+        kept: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise TypeError(f"metadata has no JSON form: {fault}; give text, numbers, lists and dicts there, and objects in deps") from fault
+    return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from maymust.core.permit import Permit
@@ -27,7 +28,15 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        # It would be written as a constant that is no JSON.
+        raise ValueError(f"the number {digits[:20]} is out of range")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def outside_of(permit: Permit, tool: str, arguments: dict[str, Any]) -> str | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from maymust.agent.final_answer import FinalAnswer
 from maymust.core.step import Outcome
 from maymust.errors import ToolError
+from maymust.tools.arguments import ArgumentsInvalid
 
 ERROR_LENGTH = 2_000
 
@@ -28,6 +30,15 @@ class Done:
     output: Any = None
     arguments: dict[str, Any] | None = None
     fault: BaseException | None = None
+
+
+def answer_given_instead(final: FinalAnswer[Any], value: Any, arguments: dict[str, Any] | None) -> Done:
+    """How a final answer comes out that middleware has given in the model's place."""
+    try:
+        text, output = final.parse(value if isinstance(value, dict) else {"answer": value})
+    except ArgumentsInvalid as fault:
+        return Done(Outcome.FAILED, str(fault), arguments=arguments)
+    return Done(Outcome.OK, text, output, arguments)
 
 
 def shorten(text: str) -> str:

@@ -14,7 +14,7 @@ from maymust.agent.admission import call_permit
 from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about, reasons_to_ask
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
-from maymust.agent.call_outcome import CallFailed, Done, Paused, shorten
+from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, shorten
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.middleware import Onion
 from maymust.agent.question_order import QuestionOrder
@@ -28,7 +28,7 @@ from maymust.errors import PermitError, RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
-from maymust.tools.output import OutputInvalid, render_output
+from maymust.tools.output import OutputInvalid, encodable, render_output, storable
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class CallRunner:
                     raise
             except Exception as fault:
                 if self._done is None or self._done.fault is not fault:
-                    self._finish(self._done or Done(Outcome.REFUSED, "the call was stopped by an error of the run"))
+                    self._finish(self._so_far())
                     raise
             self._finish(self._done)
             return
@@ -94,36 +94,39 @@ class CallRunner:
                 self._context.result = str(fault)
         except Exception as fault:
             if self._done is None or self._done.fault is not fault:
-                self._finish(
-                    self._done or Done(Outcome.REFUSED, "the call was stopped by an error of the run", arguments=self._first_arguments)
-                )
+                self._finish(self._so_far())
                 raise
-        self._finish(self._with_middleware(onion))
+        try:
+            done = self._with_middleware(onion)
+        except OutputInvalid as fault:
+            self._finish(self._so_far())
+            raise RunError(f"the middleware around {self._record.name} gave a result that is no JSON: {fault.detail}") from fault
+        self._finish(done)
+
+    def _so_far(self) -> Done:
+        """The outcome of a call that an error of the run stops here: what has run has run."""
+        return self._done or Done(Outcome.REFUSED, "the call was stopped by an error of the run", arguments=self._first_arguments)
 
     def _with_middleware(self, onion: Onion) -> Done:
         """The outcome, with what middleware put in the result."""
         context, done = self._context, self._done
         if done is not None:
             if context.result is not self._shown:
-                return replace(done, text=_text_of(context.result))
+                return replace(done, text=render_output(context.result)[1])
             return done
         verdict = context._verdict
         if self._record.refusal is not None and verdict is not None:
-            return Done(Outcome.REFUSED, _text_of(context.result), arguments=context.arguments)
+            return Done(Outcome.REFUSED, render_output(context.result)[1], arguments=context.arguments)
         if verdict == "answered":
             return self._answered(context.result)
         if verdict == "refused":
-            return Done(Outcome.REFUSED, _text_of(context.result), arguments=context.arguments)
+            return Done(Outcome.REFUSED, render_output(context.result)[1], arguments=context.arguments)
         text = self._record.refusal or f"the middleware {onion.stopped_at!r} neither passed the call on nor answered it, so it was not run"
         return Done(Outcome.REFUSED, text, arguments=context.arguments)
 
     def _answered(self, value: Any) -> Done:
         if self._record.name == FINAL_ANSWER:
-            try:
-                text, output = self._session.plan.final.parse(value if isinstance(value, dict) else {"answer": value})
-            except ArgumentsInvalid as fault:
-                return Done(Outcome.FAILED, str(fault), arguments=self._context.arguments)
-            return Done(Outcome.OK, text, output, self._context.arguments)
+            return answer_given_instead(self._session.plan.final, value, self._context.arguments)
         output, text = render_output(value)
         outcome = Outcome.OK if self._arguments_are_inside() else Outcome.REFUSED
         return Done(outcome, text, output if outcome is Outcome.OK else None, self._context.arguments)
@@ -159,9 +162,6 @@ class CallRunner:
             parsed = self._tool.parse(context.arguments)
         except ArgumentsInvalid as fault:
             return Done(Outcome.FAILED, str(fault), arguments=dict(context.arguments), fault=fault)
-        if record.name == FINAL_ANSWER:
-            _, output = self._session.plan.final.parse(context.arguments)
-            return Done(Outcome.OK, "The answer is accepted.", output, parsed.json)
         denied = self._denied_before(parsed)
         if denied is not None:
             return denied
@@ -174,6 +174,9 @@ class CallRunner:
         outside = outside_of(permit, record.name, parsed.json)
         if outside is not None:
             return Done(Outcome.REFUSED, f"not with these arguments: {outside}", arguments=parsed.json)
+        if record.name == FINAL_ANSWER:
+            _, output = self._session.plan.final.parse(context.arguments)
+            return Done(Outcome.OK, "The answer is accepted.", output, parsed.json)
         refused = await self._ask(permit, parsed)
         if refused is not None:
             return refused
@@ -264,8 +267,12 @@ class CallRunner:
     def _finish(self, done: Done | None) -> None:
         if done is None:
             raise RunError(f"call {self._record.call_id!r} ended without an outcome")
+        done.text = encodable(done.text)
         done = self._veiled(done)
         session, record = self._session, self._record
+        if done.outcome is not Outcome.OK or session.middleware:
+            # No schema has let these through, or middleware has put them there.
+            done.arguments = storable(done.arguments) if isinstance(done.arguments, dict) else None
         added, removed = session.take_changes(record.call_id)
         session.apply(ToolFinished(record.call_id, done.outcome, done.text, done.output, done.arguments, added, removed, session.seconds))
         if session.listeners.any and not record.text_answer:
@@ -291,7 +298,3 @@ class CallRunner:
     def _emit(self, kind: type[Any], **fields: Any) -> None:
         if self._session.listeners.wants(kind):
             self._session.listeners.emit(kind(run_id=self._session.state.run_id, **fields))
-
-
-def _text_of(value: Any) -> str:
-    return render_output(value)[1]

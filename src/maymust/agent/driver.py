@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
+import json
 import logging
 import time
 from dataclasses import replace
@@ -245,7 +247,8 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
     for requirement in session.plan.policy.requirements:
         if requirement.name not in names:
             continue
-        memory = dict(state.memories.get(requirement.name, {}))
+        before = state.memories.get(requirement.name)
+        memory = copy.deepcopy(before) if before else {}
         view = run_view(state, requirement.name, session.deps)
         view = replace(view, memory=memory, now=now)
         try:
@@ -258,9 +261,23 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
             raise
         except Exception as fault:
             raise PolicyError(f"the requirement {requirement.name!r} raised {type(fault).__name__}: {fault}; nothing was called") from fault
-        if memory != state.memories.get(requirement.name, {}):
-            memories[requirement.name] = memory
+        if memory or before:
+            kept = _as_json(memory, requirement.name)
+            if kept != (before or {}):
+                memories[requirement.name] = kept
     session.apply(RulesGiven(rules, memories, now))
+
+
+def _as_json(memory: dict[str, Any], requirement: str) -> dict[str, Any]:
+    """A copy of a requirement's memory. Raises PolicyError for what is no JSON, since it could not be stored."""
+    try:
+        kept: dict[str, Any] = json.loads(json.dumps(memory, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise PolicyError(
+            f"the requirement {requirement!r} put something into run.memory that has no JSON form: {fault}; "
+            "keep text, numbers, lists and dicts there, and what is not to be stored in deps"
+        ) from fault
+    return kept
 
 
 def _emit(session: Session, kind: type[Any], **fields: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from maymust.agent.state import RunState
@@ -10,6 +11,7 @@ from maymust.core.log import Log
 from maymust.errors import RunError
 from maymust.models.chat_model import ChatModel
 from maymust.models.message import Message, Part
+from maymust.tools.output import encodable
 
 Input = str | Message | Sequence[str | Message | Part]
 """Text, a `Message`, or a list of them. Texts and `Part`s side by side, with at least one `Part` among them, are one message."""
@@ -18,16 +20,16 @@ Input = str | Message | Sequence[str | Message | Part]
 def as_messages(given: Input) -> list[Message]:
     """The messages that `given` stands for. Raises TypeError for anything else."""
     if isinstance(given, str):
-        return [Message("user", given)]
+        return [Message("user", encodable(given))]
     if isinstance(given, Message):
-        return [given]
+        return [whole(given)]
     if not isinstance(given, Iterable):
         raise TypeError(f"input must be text, a Message or a list of them, and it is {given!r}")
     messages: list[Message] = []
     for is_message, group in groupby(given, lambda item: isinstance(item, Message)):
         items = list(group)
         if is_message:
-            messages += [item for item in items if isinstance(item, Message)]
+            messages += [whole(item) for item in items if isinstance(item, Message)]
         else:
             messages += _of_parts(items)
     return messages
@@ -38,11 +40,20 @@ def _of_parts(items: list[str | Message | Part]) -> list[Message]:
         if not isinstance(item, str | Part):
             raise TypeError(f"input must be text, a Message or a list of them (text, image and file parts), and it holds {item!r}")
     if all(isinstance(item, str) for item in items):
-        return [Message("user", str(item)) for item in items]
+        return [Message("user", encodable(str(item))) for item in items]
     # The text of a message goes before its parts.
     text = items[0] if isinstance(items[0], str) else ""
     rest = items[1:] if text else items
-    return [Message("user", text, parts=tuple(item if isinstance(item, Part) else Part("text", str(item)) for item in rest))]
+    return [whole(Message("user", text, parts=tuple(item if isinstance(item, Part) else Part("text", str(item)) for item in rest)))]
+
+
+def whole(message: Message) -> Message:
+    """The message without halves of characters in its texts, which no model could be sent."""
+    text = encodable(message.text)
+    parts = tuple(
+        part if not part.text or encodable(part.text) is part.text else replace(part, text=encodable(part.text)) for part in message.parts
+    )
+    return message if text is message.text and parts == message.parts else replace(message, text=text, parts=parts)
 
 
 def check_parts(messages: Iterable[Message], model: ChatModel) -> None:

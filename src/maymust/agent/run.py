@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from maymust.agent.actions import Cancelled, MessageSent
 from maymust.agent.driver import drive
 from maymust.agent.events import MessageReceived, RunEvent, RunFinished
-from maymust.agent.inputs import check_parts
+from maymust.agent.inputs import check_parts, whole
 from maymust.agent.listeners import EventStream
 from maymust.agent.result import RunResult
 from maymust.agent.session import Session
@@ -86,7 +86,7 @@ class Run(Generic[T]):
         """
         if not isinstance(message, str | Message):
             raise TypeError(f"run.send() takes text or a Message, not {message!r}")
-        said = message if isinstance(message, Message) else Message("user", message)
+        said = whole(message if isinstance(message, Message) else Message("user", message))
         check_parts([said], self._session.model)
         if self._session.pending:
             waiting = ", ".join(call.call_id for call in self._session.pending)

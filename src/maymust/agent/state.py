@@ -24,6 +24,7 @@ from maymust.errors import RunError
 from maymust.models.chat_model import ModelRequest, Offer, ToolDefinition, Usage
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool
+from maymust.tools.output import json_text
 
 if TYPE_CHECKING:
     from maymust.agent.plan import LoopPlan
@@ -58,6 +59,8 @@ class RunState:
     released: bool = False
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
     given: dict[str, GivenRules] = field(default_factory=dict)
+    # What custom requirements had said when a call of this batch was admitted, by call id.
+    call_given: dict[str, dict[str, GivenRules]] = field(default_factory=dict)
     now: float | None = None
     started: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -136,7 +139,7 @@ class RunState:
 
     def to_json(self) -> str:
         """The state as JSON text. `deps` and what they hold are never in it."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return json_text(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """The state as JSON data."""
@@ -163,7 +166,8 @@ class RunState:
             guard={"recent": list(self.guard.recent), "hits": self.guard.hits},
             measure=None if self.measure is None else asdict(self.measure),
             inbox=[message.to_dict() for message in self.inbox],
-            given={name: {"rules": [rule.to_dict() for rule in given.rules], "at": given.at} for name, given in self.given.items()},
+            given=_given_data(self.given),
+            call_given={call.call_id: _given_data(self.call_given[call.call_id]) for call in self.calls if call.call_id in self.call_given},
             own_budget=None if self.own_budget is None else self.own_budget.to_dict(),
             before=[step.to_dict() for step in self.before],
             said=list(self.said),
@@ -234,15 +238,22 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         guard=GuardMemory(tuple((place, raw) for place, raw in data["guard"]["recent"]), data["guard"]["hits"]),
         measure=None if data["measure"] is None else Measure(**data["measure"]),
         inbox=tuple(Message.from_dict(message) for message in data["inbox"]),
-        given={
-            name: GivenRules(tuple(Rule.from_dict(rule) for rule in given["rules"]), given["at"]) for name, given in data["given"].items()
-        },
+        given=_given(data["given"]),
+        call_given={call_id: _given(given) for call_id, given in data.get("call_given", {}).items()},
         children={call_id: _from_data(cls, child) for call_id, child in data["children"].items()},
         past_children=Log([(call_id, _from_data(cls, child)) for call_id, child in data["past_children"]]),
         own_budget=None if data["own_budget"] is None else Budget.from_dict(data["own_budget"]),
         before=tuple(Step.from_dict(step) for step in data.get("before", ())),
         said=tuple(data.get("said", ())),
     )
+
+
+def _given_data(given: Mapping[str, GivenRules]) -> dict[str, Any]:
+    return {name: {"rules": [rule.to_dict() for rule in said.rules], "at": said.at} for name, said in given.items()}
+
+
+def _given(data: Mapping[str, Any]) -> dict[str, GivenRules]:
+    return {name: GivenRules(tuple(Rule.from_dict(rule) for rule in said["rules"]), said["at"]) for name, said in data.items()}
 
 
 def _names(names: list[str] | None) -> tuple[str, ...] | None:

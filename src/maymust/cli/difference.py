@@ -1,4 +1,4 @@
-"""`maymust diff`: what a policy allows that another does not."""
+"""`maymust diff`: what a policy allows that another does not; or where two traces differ."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 ABOUT = """\
 Says what policy B allows that policy A does not: for each tool, and each rule of A that closes it, the
 shortest sequence of calls, allowed by both, after which only B lets it through, or asks no person
-where A does. Being stricter is no finding. What cannot be compared (values of arguments, Python code) is told, and makes it undecided."""
+where A does. Being stricter is no finding. What cannot be compared (values of arguments, Python code) is told, and makes it undecided.
+
+Of two traces it says where the runs differ: in verdicts, in calls, in their end."""
 EXAMPLES = """\
   maymust diff old.policy.yaml new.policy.yaml
-  git show main:p.policy.yaml | maymust diff - p.policy.yaml --format github"""
+  git show main:p.policy.yaml | maymust diff - p.policy.yaml --format github
+  maymust diff yesterday.jsonl today.jsonl"""
 FORMATS = ("text", "json", "sarif", "github")
 _ALLOWS = "allows what is refused or asked about by"
 _NOTHING = "allows nothing that is refused or asked about by"
@@ -30,7 +33,7 @@ _WORDS = {"allowed": ("MD001", "allows more"), "unasked": ("MD002", "asks no per
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add `diff`."""
-    parser = add_command(subparsers, "diff", "what policy B allows that policy A does not", "[options] A B", ABOUT, EXAMPLES)
+    parser = add_command(subparsers, "diff", "what policy B allows that A does not; or two traces", "[options] A B", ABOUT, EXAMPLES)
     path_argument(parser, "old", metavar="A", help="the policy to compare with, e.g. the one before a change; - for stdin")
     path_argument(parser, "new", metavar="B", help="the policy that may allow more")
     parser.add_argument("--limit", type=whole, metavar="N", help="give up after N pairs of states")
@@ -39,13 +42,16 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare two policies."""
+    """Compare two policies, or two traces."""
     from maymust.cli.console import Console, UnusableError
     from maymust.cli.target import load_target
+    from maymust.cli.trace_difference import are_traces, compare_traces
     from maymust.reports.difference import LIMIT, compare
 
     if arguments.old == arguments.new == "-":
         raise UnusableError("only one of the two policies can come from stdin")
+    if are_traces(arguments.old, arguments.new):
+        return compare_traces(arguments)
     console = Console(arguments.output)
     old, new = load_target(arguments.old), load_target(arguments.new)
     with console.progress(f"comparing {old.name} and {new.name}"):

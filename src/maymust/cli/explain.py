@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import argparse
-import os
 from typing import TYPE_CHECKING, Any
 
 from maymust.cli.exit_codes import CLEAN
 from maymust.cli.options import add_command, add_format, path_argument, whole
 
 if TYPE_CHECKING:
-    from maymust.agent.state import RunState
-    from maymust.agent.turn import Turn
     from maymust.cli.options import Subparsers
     from maymust.core.permit import Permit
     from maymust.explanation import Explanation
+    from maymust.trace import Recording
+    from maymust.trace.recording import RecordedTurn
 
 ABOUT = """\
 Says why a tool had its verdict when a step of a run was decided, and what would have changed it.
 
-TRACE is the state of a run as JSON: the file `maymust run --state` writes, or the text of
-RunState.to_json(). Other forms of traces are not read yet."""
+TRACE is a trace (`maymust run --trace`, write_trace), or the state of a run as JSON: the file
+`maymust run --state` writes, or the text of RunState.to_json()."""
 EXAMPLES = """\
-  maymust explain state.json --step 3 --tool refund
+  maymust explain run.jsonl --step 3 --tool refund
   maymust explain state.json --policy desk.policy.yaml"""
-MOST_BYTES = 64 * 1024 * 1024
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add `explain`."""
     usage = "[options] TRACE [--step K] [--tool T]"
     parser = add_command(subparsers, "explain", "why a tool had its verdict at a step of a run", usage, ABOUT, EXAMPLES)
-    path_argument(parser, "trace", metavar="TRACE", help="the state of a run as JSON, - for stdin")
+    path_argument(parser, "trace", metavar="TRACE", help="a trace or the state of a run as JSON, - for stdin")
     about = "the permit under which step K was called, counted from 1 (default: the last permit)"
     parser.add_argument("--step", type=whole, metavar="K", help=about)
     parser.add_argument("--tool", metavar="T", help="the tool (default: all of them)")
-    about = "the policy of the run, if the state does not say what would change a verdict"
+    about = "the policy of the run, if the trace does not say what would change a verdict"
     path_argument(parser, "--policy", metavar="POLICY", help=about)
     add_format(parser, ("text", "json"))
     parser.set_defaults(run=run)
@@ -44,69 +42,45 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain one verdict, or a whole permit."""
     from maymust.cli.console import Console, UnusableError
+    from maymust.cli.recorded import note_torn, read_recording
     from maymust.core.tool_spec import did_you_mean
 
     console = Console(arguments.output)
-    state = _read(arguments.trace)
-    turn = _turn(state, arguments.step)
+    recording = read_recording(arguments.trace)
+    note_torn(recording, arguments.trace, console)
+    turn = _turn(recording, arguments.step)
     permit = turn.permit
     if arguments.tool is not None and arguments.tool not in permit.tools:
         raise UnusableError(f"--tool: there is no tool called {arguments.tool} in this run{did_you_mean(arguments.tool, permit.tools)}")
     tools = permit.tools if arguments.tool is None else (arguments.tool,)
     with console.progress("explaining"):
-        explanations = _explain(state, permit, tools, arguments.policy)
+        explanations = _explain(recording, turn, tools, arguments.policy)
     if arguments.format == "json":
-        console.result(_document(state, turn, explanations))
+        console.result(_document(recording, turn, explanations))
     else:
-        console.result(_text(state, turn, explanations, arguments, console))
+        console.result(_text(recording, turn, explanations, arguments, console))
     return CLEAN
 
 
-def _read(path: str) -> RunState:
-    """Read a state. Raises UnusableError for what is none."""
-    import sys
-
-    from maymust.agent.state import RunState
-    from maymust.cli.console import UnusableError
-    from maymust.errors import RunError
-
-    try:
-        if path == "-":
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
-        elif os.path.isfile(path):
-            with open(path, "rb") as file:
-                content = file.read(MOST_BYTES + 1)
-        else:
-            raise UnusableError(f"{path}: {'this is no file' if os.path.exists(path) else 'there is no such file'}")
-    except OSError as error:
-        raise UnusableError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > MOST_BYTES:
-        raise UnusableError(f"{path} is larger than {MOST_BYTES // 1024 // 1024} MiB")
-    try:
-        return RunState.from_json(content)
-    except (RunError, RecursionError) as error:
-        raise UnusableError(f"{path}: {error}") from error
-
-
-def _turn(state: RunState, step: int | None) -> Turn:
+def _turn(recording: Recording, step: int | None) -> RecordedTurn:
     """The turn in which a step was called. Raises UnusableError when there is none."""
     from maymust.cli.console import UnusableError
 
-    turns = tuple(state.turns)
+    turns = tuple(recording.turns)
     if not turns:
         raise UnusableError("this run has no turns yet, so there is no permit to explain")
     if step is None:
         return turns[-1]
-    if step > len(state.steps):
-        raise UnusableError(f"--step: this run has {len(state.steps)} steps")
+    if step > len(recording.steps):
+        raise UnusableError(f"--step: this run has {len(recording.steps)} steps")
     return next(turn for turn in reversed(turns) if turn.first_step < step)
 
 
-def _explain(state: RunState, permit: Permit, tools: tuple[str, ...], policy: str | None) -> dict[str, Explanation]:
+def _explain(recording: Recording, turn: RecordedTurn, tools: tuple[str, ...], policy: str | None) -> dict[str, Explanation]:
     """Explain with the recorded permit; with one made anew, where that says the same, to find what would change it."""
     from maymust.explanation import explain
 
-    anew = _made_anew(state, permit, policy)
+    permit, anew = turn.permit, _made_anew(recording, turn, policy)
     explanations = {}
     for tool in tools:
         same = anew is not None and tool in anew.tools and anew.verdict(tool) is permit.verdict(tool)
@@ -114,31 +88,34 @@ def _explain(state: RunState, permit: Permit, tools: tuple[str, ...], policy: st
     return explanations
 
 
-def _made_anew(state: RunState, permit: Permit, policy: str | None) -> Permit | None:
+def _made_anew(recording: Recording, turn: RecordedTurn, policy: str | None) -> Permit | None:
     from maymust.cli.target import load_target
     from maymust.errors import MaymustError
     from maymust.policyfile.write import policy_of
 
+    permit = turn.permit
     if policy is not None:
         known = load_target(policy).policy
         present = [tool for tool in permit.tools if tool in known.tools]
     else:
-        described = policy_of(state.policy)
+        described = policy_of(recording.policy or {})
         if described is None:
             return None
         known, present = described, [tool for tool in permit.tools if tool in described.tools]
     try:
-        return known.permit(permit.history, memories=state.memories, present=present)
+        return known.permit(turn.history, run=turn.view, memories=dict(turn.memories), present=present)
     except MaymustError:
         return None  # relaxed, or helped by a rule of the run itself
 
 
-def _text(state: RunState, turn: Turn, explanations: dict[str, Explanation], arguments: argparse.Namespace, console: Any) -> str:
+def _text(
+    recording: Recording, turn: RecordedTurn, explanations: dict[str, Explanation], arguments: argparse.Namespace, console: Any
+) -> str:
     from maymust.views.paint import clean
     from maymust.views.permit_text import permit_text
 
     after = ", ".join(
-        clean(step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}") for step in state.steps[: turn.first_step]
+        clean(step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}") for step in recording.steps[: turn.first_step]
     )
     head = f"turn {turn.number} {f'after {after}' if after else 'at the start'}{' (obligations relaxed)' if turn.relaxed else ''}"
     if arguments.tool is None:
@@ -147,11 +124,11 @@ def _text(state: RunState, turn: Turn, explanations: dict[str, Explanation], arg
     return f"{console.paint('bold', head)}\n\n{said}\n"
 
 
-def _document(state: RunState, turn: Turn, explanations: dict[str, Explanation]) -> str:
+def _document(recording: Recording, turn: RecordedTurn, explanations: dict[str, Explanation]) -> str:
     from maymust.reports.machine import document
     from maymust.views.permit_text import permit_to_dict
 
-    steps = [{"tool": step.tool, "outcome": step.outcome.value} for step in state.steps[: turn.first_step]]
+    steps = [{"tool": step.tool, "outcome": step.outcome.value} for step in recording.steps[: turn.first_step]]
     permit = permit_to_dict(turn.permit, explanations)
     permit["tools"] = [said for said in permit["tools"] if said["tool"] in explanations]
-    return document("explain", run=state.run_id, turn=turn.number, relaxed=turn.relaxed, after=steps, permit=permit)
+    return document("explain", run=recording.run_id, turn=turn.number, relaxed=turn.relaxed, after=steps, permit=permit)

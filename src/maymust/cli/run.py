@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maymust.agent.result import RunResult
     from maymust.cli.console import Console
     from maymust.cli.options import Subparsers
+    from maymust.trace import TraceWriter
 
 ABOUT = """\
 Runs an agent and prints its answer; its calls are told on stderr. AGENT is `module:name` (an Agent, or
@@ -37,6 +38,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--instructions", metavar="TEXT", help="with a policy file: what the model is told about its work")
     parser.add_argument("--max-turns", type=whole, metavar="N", help="at most N turns")
     path_argument(parser, "--state", metavar="FILE", help="write the state of the run as JSON, for `maymust explain` and Agent.resume")
+    path_argument(parser, "--trace", metavar="FILE", help="write a trace while the run goes, for `maymust explain` and `maymust replay`")
     parser.add_argument("--quiet", action="store_true", help="do not tell the calls")
     add_format(parser, ("text", "json"))
     parser.set_defaults(run=run)
@@ -83,9 +85,12 @@ async def _run(agent: Agent[Any], question: str, arguments: argparse.Namespace, 
     from maymust.cli.run_events import teller
 
     budget = Budget(turns=arguments.max_turns) if arguments.max_turns else None
+    trace = None if arguments.trace is None else _trace(arguments.trace)
     tell = None if arguments.quiet else teller(console)
     running = agent.start(question, budget=budget)
     while True:
+        if trace is not None:
+            trace.listen(running)
         if tell is not None:
             tell(running)
         result = await running
@@ -93,6 +98,18 @@ async def _run(agent: Agent[Any], question: str, arguments: argparse.Namespace, 
             return result
         decisions = {call.call_id: await ask_in_terminal(call) for call in result.pending}
         running = agent.start_resume(result, decisions)
+
+
+def _trace(path: str) -> TraceWriter:
+    """Begin a trace. Raises UnusableError when it cannot be written."""
+    from maymust.cli.console import UnusableError
+    from maymust.errors import RunError
+    from maymust.trace import TraceWriter
+
+    try:
+        return TraceWriter(path)
+    except RunError as error:
+        raise UnusableError(str(error)) from error
 
 
 def _exit_code(result: RunResult[Any]) -> int:

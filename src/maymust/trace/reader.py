@@ -14,7 +14,9 @@ from maymust.errors import MaymustError
 from maymust.trace.encode import decode
 from maymust.trace.records import VERSION, Record, TraceStarted
 
-_MARK = b'{"trace":'
+MARK = b'{"trace":'
+"""How a trace begins."""
+
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
 
@@ -52,7 +54,7 @@ def is_trace(path: str | os.PathLike[str]) -> bool:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
         with open(path, "rb") as file:
-            return file.read(len(_MARK)) == _MARK
+            return file.read(len(MARK)) == MARK
     except (OSError, ValueError):
         return False
 
@@ -69,8 +71,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
 
 def parse_trace(content: bytes, name: str = "<trace>") -> Trace:
     """The trace in these bytes. Raises TraceError as `read_trace` does."""
-    if not content.startswith(_MARK):
-        raise TraceError(f"{name} is no trace: its first line does not begin with {_MARK.decode()}")
+    if not content.startswith(MARK):
+        raise TraceError(f"{name} is no trace: its first line does not begin with {MARK.decode()}")
     *whole, rest = content.split(b"\n")
     records = list(_records(whole, name))
     torn = bool(rest)

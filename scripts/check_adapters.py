@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PINS: dict[str, list[str]] = {
     "agent_framework": ["agent-framework-core==1.23.0"],
+    "beeai": ["beeai-framework==0.1.85"],
     "langchain": ["langchain==1.5.2"],
     "openai_agents": ["openai-agents==0.24.0"],
     "pydantic_ai": ["pydantic-ai-slim==2.68.0"],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from maymust import Agent, History, MaymustError, PolicyError, Rule, RunError, RunState, RunView, SqliteStore, requirement, tool
+from maymust.events import CallStarted
 from maymust.models import ScriptedModel, call, reply
 from maymust.tools.function_tool import Tool
 
@@ -108,7 +110,7 @@ def test_a_result_of_middleware_that_is_no_json_stops_the_run_and_the_step_keeps
             else:
                 context.answer(object())
 
-    with pytest.raises(RunError, match=r"the middleware around weigh.*no JSON form") as caught:
+    with pytest.raises(RunError, match=r"the middleware around weigh gave a result that is no JSON") as caught:
         Agent(ScriptedModel([call("weigh", grams=1), "done"]), tools=[weigh], middleware=[Spoil()]).run_sync("go")
     assert caught.value.state is not None
     assert [str(step.outcome) for step in caught.value.state.steps] == ["ok" if ran else "refused"]
@@ -131,3 +133,17 @@ def test_a_tool_that_is_no_function_may_say_half_a_character_too() -> None:
     send = Tool.from_schema("send", "Send.", {"type": "object", "properties": {}}, lambda **_: {"text": "\ud83d"})
     result = Agent(ScriptedModel([call("send"), "done"]), tools=[send]).run_sync("go")
     survives(result.state)
+
+
+def test_a_listener_that_answers_with_what_is_no_json_is_named_and_nothing_runs() -> None:
+    def answer(event: CallStarted) -> None:
+        event.output = object()
+
+    async def go() -> None:
+        run = Agent(ScriptedModel([call("weigh", grams=1), "done"]), tools=[weigh]).start("go")
+        await run.on(CallStarted, answer, blocking=True)
+
+    with pytest.raises(RunError, match=r"the listener to weigh gave a result that is no JSON") as caught:
+        asyncio.run(go())
+    assert caught.value.state is not None
+    assert [str(step.outcome) for step in caught.value.state.steps] == ["refused"]

@@ -166,3 +166,9 @@ def test_two_calls_of_one_name_without_ids_are_observed_in_order() -> None:
     gate.observe("pay", "ok", 1)
     gate.observe("pay", "failed", 2)
     assert [(step.outcome.value, step.output) for step in gate.history] == [("ok", 1), ("failed", 2)]
+
+
+@pytest.mark.parametrize("call", [{"name": None}, {"id": "1"}, 5, {"name": 7}])
+def test_what_is_no_call_is_refused_in_words(call: object) -> None:
+    with pytest.raises(TypeError, match="is no call: give a tool's name"):
+        Policy(tools=["search"]).gate().admit(call)

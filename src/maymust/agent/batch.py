@@ -163,9 +163,8 @@ def _record_prefix(state: RunState) -> None:
         state.messages = state.messages.add(Message("tool", record.text, call_id=record.call_id))
         if record.outcome is Outcome.REFUSED:
             state.counters = replace(state.counters, refusals=state.counters.refusals + 1)
-        elif record.outcome is Outcome.OK and state.choice is not None and not state.released:
-            if state.choice.released_by(record.name):
-                state.released, state.standing = True, None
+        elif record.outcome is Outcome.OK and state.choice is not None and not state.released and state.choice.released_by(record.name):
+            state.released, state.standing = True, None
 
 
 def _close_turn(state: RunState) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from maymust.agent.final_answer import FinalAnswer
 from maymust.core.step import Outcome
-from maymust.errors import ToolError
+from maymust.errors import RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid
+from maymust.tools.output import OutputInvalid, render_output
 
 ERROR_LENGTH = 2_000
 
@@ -39,6 +40,14 @@ def answer_given_instead(final: FinalAnswer[Any], value: Any, arguments: dict[st
     except ArgumentsInvalid as fault:
         return Done(Outcome.FAILED, str(fault), arguments=arguments)
     return Done(Outcome.OK, text, output, arguments)
+
+
+def render_given(value: Any, who: str) -> tuple[Any, str]:
+    """What `who` gave in the tool's place, as JSON and as text. Raises RunError for what is no JSON: it is not the tool's fault."""
+    try:
+        return render_output(value)
+    except OutputInvalid as fault:
+        raise RunError(f"the {who} gave a result that is no JSON: {fault.detail}") from fault
 
 
 def shorten(text: str) -> str:

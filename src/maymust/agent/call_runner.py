@@ -14,7 +14,7 @@ from maymust.agent.admission import call_permit
 from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about, reasons_to_ask
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
-from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, shorten
+from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, render_given, shorten
 from maymust.agent.call_record import Approval, CallRecord, PendingCall
 from maymust.agent.middleware import Onion
 from maymust.agent.question_order import QuestionOrder
@@ -98,9 +98,9 @@ class CallRunner:
                 raise
         try:
             done = self._with_middleware(onion)
-        except OutputInvalid as fault:
+        except RunError:
             self._finish(self._so_far())
-            raise RunError(f"the middleware around {self._record.name} gave a result that is no JSON: {fault.detail}") from fault
+            raise
         self._finish(done)
 
     def _so_far(self) -> Done:
@@ -112,22 +112,22 @@ class CallRunner:
         context, done = self._context, self._done
         if done is not None:
             if context.result is not self._shown:
-                return replace(done, text=render_output(context.result)[1])
+                return replace(done, text=render_given(context.result, f"middleware around {self._record.name}")[1])
             return done
         verdict = context._verdict
-        if self._record.refusal is not None and verdict is not None:
-            return Done(Outcome.REFUSED, render_output(context.result)[1], arguments=context.arguments)
-        if verdict == "answered":
+        if verdict == "answered" and self._record.refusal is None:
             return self._answered(context.result)
-        if verdict == "refused":
-            return Done(Outcome.REFUSED, render_output(context.result)[1], arguments=context.arguments)
+        if verdict is not None:
+            return Done(
+                Outcome.REFUSED, render_given(context.result, f"middleware around {self._record.name}")[1], arguments=context.arguments
+            )
         text = self._record.refusal or f"the middleware {onion.stopped_at!r} neither passed the call on nor answered it, so it was not run"
         return Done(Outcome.REFUSED, text, arguments=context.arguments)
 
     def _answered(self, value: Any) -> Done:
         if self._record.name == FINAL_ANSWER:
             return answer_given_instead(self._session.plan.final, value, self._context.arguments)
-        output, text = render_output(value)
+        output, text = render_given(value, f"middleware around {self._record.name}")
         outcome = Outcome.OK if self._arguments_are_inside() else Outcome.REFUSED
         return Done(outcome, text, output if outcome is Outcome.OK else None, self._context.arguments)
 
@@ -242,7 +242,7 @@ class CallRunner:
             if started.refusal is not None:
                 return Done(Outcome.REFUSED, started.refusal, arguments=parsed.json)
             if started.output is not None:
-                output, text = render_output(started.output)
+                output, text = render_given(started.output, f"listener to {record.name}")
                 return Done(Outcome.OK, text, output, parsed.json)
         session.apply(ToolStarted(record.call_id, parsed.json))
         self._gate.passed(record.call_id)

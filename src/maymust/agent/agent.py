@@ -24,7 +24,7 @@ from maymust.agent.result import RunResult
 from maymust.agent.run import Run
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
-from maymust.agent.stored import resume, store_of
+from maymust.agent.stored import begin, resume, store_of
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.agent.tool_choice import ToolChoice, ToolMode, parse_choice
 from maymust.core.policy import Policy
@@ -151,7 +151,7 @@ class Agent(Generic[T]):
         state = self.first_state(
             input, previous=previous, carry_history=carry_history, metadata=metadata, budget=budget, tool_choice=tool_choice
         )
-        return Run(self._session(state, layers, deps, None if self.store is None else self.store.begin(state)))
+        return Run(self._session(state, layers, deps, begin(self.store, state)))
 
     async def run(self, input: Input, **settings: Any) -> RunResult[T]:
         """Run to the end, or to a question for a person. Takes what `start` takes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,14 @@ def store_of(store: Store | None) -> Store:
     return store
 
 
+def begin(store: Store | None, state: RunState) -> Journal | None:
+    """The journal of a new run; None without a store. Raises RuntimeError without an event loop: a run that is kept has to run."""
+    if store is None:
+        return None
+    asyncio.get_running_loop()
+    return store.begin(state)
+
+
 def resume(
     store: Store | None,
     plan: LoopPlan,
@@ -37,8 +46,9 @@ def resume(
     if isinstance(given, RunState) and (store is None or not store.knows(given.run_id)):
         # Made without the store; from here on it is kept.
         state = prepare_resume(given, plan, decisions, **settings)
-        return state, None if store is None else store.begin(state)
+        return state, begin(store, state)
     store = store_of(store)
+    asyncio.get_running_loop()
     run_id = given if isinstance(given, str) else given.run_id
     claimed = store.claim(run_id, {call_id: checked(call_id, answer) for call_id, answer in decisions.items()})
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from maymust.agent.actions import (
@@ -38,8 +38,9 @@ log = logging.getLogger(__name__)
 class SqliteJournal:
     """The journal of one claim. After the first thing that could not be kept it keeps nothing more: the run breaks off in memory only."""
 
-    def __init__(self, store: SqliteStore, run_id: str, owner: Owner, seq: int, writer: StateWriter) -> None:
+    def __init__(self, store: SqliteStore, run_id: str, owner: Owner, seq: int, writer: StateWriter, *, given: Iterable[str] = ()) -> None:
         self.run_id, self.owner = run_id, owner
+        self._given = tuple(given)
         self._store, self._seq, self._writer = store, seq, writer
         self._lease_until = store.clock() + store.lease
         self._broken = False
@@ -56,7 +57,7 @@ class SqliteJournal:
             if isinstance(event, ToolStarted) and self._store.clock() > self._lease_until:
                 # The process was stopped for longer than its lease just now: the body must not run in a run that others have.
                 self._verify()
-        except MaymustError:
+        except Exception:
             self._broken = True
             raise
         return new
@@ -65,7 +66,7 @@ class SqliteJournal:
         """See `Journal`."""
         with self._store.database.writing() as connection:
             self._advance(connection, state)
-            questions.use(connection, self.run_id)
+            questions.use(connection, self.run_id, self._given)
         self._writer.kept = state
 
     def on_cancel(self, cancel: Callable[[], None]) -> None:

@@ -39,7 +39,10 @@ class StateWriter:
         if self.kept is None:
             for table in ("states", "items"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (self._run_id,))
-        self._write(connection, "", self.kept, state, texts)
+        try:
+            self._write(connection, "", self.kept, state, texts)
+        except (TypeError, ValueError) as fault:
+            raise StoreError(f"run {self._run_id} cannot be stored, for something in it has no JSON form: {fault}") from fault
         if texts:
             blobs.keep(connection, texts)
 

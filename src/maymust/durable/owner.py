@@ -15,14 +15,18 @@ LEASE = 30.0
 
 
 def born(pid: int) -> str | None:
-    """When the process began, in the system's own words, to tell it from a later one of the same number. None where that is not told."""
+    """When the process began, in the system's own words, to tell it from a later one of the same number. None where that is not told.
+
+    Numbers count within a namespace, of which containers have one each, so that is said first.
+    """
     try:
+        here = os.readlink("/proc/self/ns/pid")
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
     except OSError:
         return None
     # A zombie has ended, its parent has only not noticed.
-    return None if fields[0] in ("Z", "X") else fields[19]
+    return None if fields[0] in ("Z", "X") else f"{here} {fields[19]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,10 @@ def is_free(row: sqlite3.Row, now: float) -> bool:
 
 
 def _has_ended(row: sqlite3.Row) -> bool:
-    if row["host"] != socket.gethostname():
+    here = born(os.getpid())
+    if row["host"] != socket.gethostname() or (here is None) != (row["born"] is None):
+        return False
+    if here is not None and here.partition(" ")[0] != row["born"].partition(" ")[0]:
         return False
     try:
         os.kill(row["pid"], 0)
@@ -49,8 +56,7 @@ def _has_ended(row: sqlite3.Row) -> bool:
         return True
     except OSError:
         return False
-    here = born(os.getpid())
-    return here is not None and row["born"] is not None and born(row["pid"]) != row["born"]
+    return here is not None and born(row["pid"]) != row["born"]
 
 
 def taken(row: sqlite3.Row, now: float) -> RunTakenError:

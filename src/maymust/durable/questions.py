@@ -112,9 +112,10 @@ def settle(connection: sqlite3.Connection, run_id: str, event: Decided, now: flo
         connection.execute("UPDATE questions SET used = 1 WHERE id = ?", (row["id"],))
 
 
-def use(connection: sqlite3.Connection, run_id: str) -> None:
-    """The run has gone on with the answers it was given."""
-    connection.execute("UPDATE questions SET used = 1 WHERE run_id = ? AND used = 0 AND answer IS NOT NULL", (run_id,))
+def use(connection: sqlite3.Connection, run_id: str, call_ids: Iterable[str]) -> None:
+    """The run has gone on with these answers. Others may have come since it was given them; they are for the next time."""
+    rows = [(run_id, call_id) for call_id in call_ids]
+    connection.executemany("UPDATE questions SET used = 1 WHERE run_id = ? AND call_id = ? AND used = 0 AND answer IS NOT NULL", rows)
 
 
 def withdraw(connection: sqlite3.Connection, run_id: str, now: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from maymust.agent.actions import Cancelled
@@ -102,7 +102,8 @@ class SqliteStore:
             )
             before = row["pid"] if row["owner"] is not None else None
             write_audit(connection, now, run_id, "claimed", pid=owner.pid, taken_from=before)
-        return Claimed(state, given, self._journal(run_id, owner, row["seq"] + 1, StateWriter(run_id, self._sealer)))
+        writer = StateWriter(run_id, self._sealer)
+        return Claimed(state, given, self._journal(run_id, owner, row["seq"] + 1, writer, given))
 
     def decide(self, run_id: str, answers: Mapping[str, bool | Answer], *, by: str | None = None) -> Sequence[Question]:
         """Note decisions about calls that wait, from any process; the run goes on when it is resumed.
@@ -194,8 +195,8 @@ class SqliteStore:
         """The claim is over."""
         self._renewal.drop(claim)
 
-    def _journal(self, run_id: str, owner: Owner, seq: int, writer: StateWriter) -> SqliteJournal:
-        claim = SqliteJournal(self, run_id, owner, seq, writer)
+    def _journal(self, run_id: str, owner: Owner, seq: int, writer: StateWriter, given: Iterable[str] = ()) -> SqliteJournal:
+        claim = SqliteJournal(self, run_id, owner, seq, writer, given=given)
         self._renewal.add(claim)
         return claim
 

@@ -1,4 +1,4 @@
-"""Custom requirements hold inside a batch as the built-in ones do, whatever runs at the same time. Each of these was a hole once."""
+"""Every kind of rule holds inside a batch, whatever runs at the same time. Each of these was a hole once."""
 
 from __future__ import annotations
 
@@ -151,3 +151,10 @@ def test_a_no_that_is_remembered_stops_the_call_it_was_said_about() -> None:
     paused = asyncio.run(agent.run("go"))
     result = asyncio.run(agent.resume(paused.state, {"w": False}))
     assert _outcomes(result)[:1] == [("write", "denied")]
+
+
+def test_a_required_choice_is_released_by_a_success_in_the_same_batch() -> None:
+    force = ConditionalRequirement("note", force_after=["write"])
+    choice = {"mode": "required", "required_function_name": "write"}
+    result = _run([[call("write"), call("write", k=1)], call("note")], [force], tool_choice=choice)
+    assert _outcomes(result)[:2] == [("write", "ok"), ("write", "refused")]

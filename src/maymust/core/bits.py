@@ -115,7 +115,7 @@ class Track:
     end   the first bit above its counters
     """
 
-    __slots__ = ("_clear", "_counters", "_keep", "_last", "_recent", "_seen", "_step", "end", "failures", "is_idle")
+    __slots__ = ("_clear", "_counters", "_keep", "_last", "_ones", "_recent", "_seen", "_step", "end", "failures", "is_idle")
 
     def __init__(self, bits: Mapping[Atom, int], failures: bool, first_bit: int) -> None:
         self.failures = failures
@@ -130,7 +130,8 @@ class Track:
             if isinstance(atom, CountedAtom):
                 counts.setdefault(atom.tool, {})[atom.times] = bit
         # A tool of which only "at least once" is asked needs no counter: its flag is one.
-        self._seen = {tool: flags[1] for tool, flags in counts.items() if max(flags) == 1}
+        self._ones = {tool: flags[1] for tool, flags in counts.items() if max(flags) == 1}
+        self._seen = dict(self._ones)
         self._counters: dict[str, _Counter] = {}
         self.end = first_bit
         for tool, flags in counts.items():
@@ -168,6 +169,18 @@ class Track:
         if counter is not None:
             state = counter.advance(state)
         return state if self._step is None else self._step.advance(state)
+
+    def field_of(self, tool: str) -> tuple[int, int]:
+        """Where the state says how often a tool was counted, as far as that is asked for: how far to shift it, and the mask then."""
+        counter = self._counters.get(tool)
+        if counter is not None:
+            return counter.shift, counter.field
+        flag = self._ones.get(tool, 0)
+        return max(flag.bit_length() - 1, 0), int(flag > 0)
+
+    def is_past(self, state: int) -> bool:
+        """Whether no step that some flag asks for is still to come."""
+        return self._step is None or (state >> self._step.shift) & self._step.field >= self._step.cap
 
     def settled(self, state: int) -> int:
         """The state after so many further steps of tools nobody speaks of that only counts, and what is pending, are left."""

@@ -149,6 +149,17 @@ class CompiledPolicy:
             state = track.advance(state, tool)
         return state
 
+    def field_of(self, tool: str, failures: bool = False) -> tuple[int, int]:
+        """Where a state says how often a tool was counted: how far to shift it, and the mask then.
+
+        Counts that no guard asks for are 0, and those above what guards ask for are cut off.
+        """
+        return self._tracks[failures].field_of(tool)
+
+    def is_past(self, state: int) -> bool:
+        """Whether no step that some guard asks for is still to come."""
+        return all(track.is_past(state) for track in self._tracks)
+
     def settled(self, state: int) -> int:
         """The state after so many further steps of tools nobody speaks of that only counts, and what is pending, are left."""
         for track in self._tracks:

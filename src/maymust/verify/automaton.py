@@ -187,9 +187,34 @@ class Automaton:
             self._known[key] = known
         return known
 
+    @property
+    def remembered(self) -> frozenset[int]:
+        """The tools whose question may be answered for good."""
+        return frozenset(self._remembered)
+
+    def memory_bits(self, place: int) -> int:
+        """The bits that say how the question about a tool was answered for good."""
+        yes, no, _ = self._remembered.get(place, (0, 0, False))
+        return yes | no
+
+    @property
+    def world_has_a_say(self) -> bool:
+        """Whether some outcome other than success changes anything."""
+        failures = any(atom.failures for _, guard in self.compiled.guards for atom in guard.atoms())
+        return bool((failures and self.world.may_fail) or self._remembered)
+
+    def settled(self, state: int) -> int:
+        """The state after many steps that change nothing but what the last calls were."""
+        return self.compiled.settled(state)
+
     def said_no(self, state: int) -> dict[int, tuple[str, ...]]:
         """Per tool that a person closed for good, the rules that remember it."""
         return {place: self._rememberers[place] for place, (_, no, _) in self._remembered.items() if state & no}
+
+    def is_barred(self, state: int, place: int) -> bool:
+        """Whether a tool is closed by something that no call undoes, in a settled state."""
+        _, bars, _, groups = self._closers[place]
+        return bool(state & self._flags & bars) or 0 in groups or bool(state & self._remembered.get(place, (0, 0, False))[1])
 
     def undecided(self, state: int) -> tuple[Opaque, ...]:
         """The opaque conditions that may say no in a state."""

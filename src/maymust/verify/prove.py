@@ -11,14 +11,26 @@ from maymust.errors import PolicyError
 from maymust.requirements.wording import listed
 from maymust.verify.automaton import Automaton, World
 from maymust.verify.checks import ALL
+from maymust.verify.ending import OutOfBounds
 from maymust.verify.explore import Graph
 from maymust.verify.finding import EQUAL_FORCES, FORCE_CLOSED, FORCE_UNMET, OVERRIDDEN, Finding
+from maymust.verify.interference import Interference
+from maymust.verify.outline import outline_of
 from maymust.verify.report import Report, Word
 from maymust.verify.survey import Survey, survey_of
 from maymust.verify.witness import words
 
 LIMIT = 200_000
 """How many states are looked at before the search gives up."""
+
+SMALL = 400
+"""Up to so many states, each one is looked at, which tells most."""
+
+NEAR = 10_000
+"""How many states are looked at for shortest witnesses where there are more."""
+
+_WEIGHT = 16
+"""So many states are looked at one by one in the time that a settled one takes with all that is asked about it."""
 
 _CONFLICTS = frozenset(kind.code for kind in (FORCE_CLOSED, FORCE_UNMET, EQUAL_FORCES, OVERRIDDEN))
 _GRAVITY = ("error", "warning", "note")
@@ -50,11 +62,13 @@ def verify(
     check_number(limit, "limit")
     world = World(policy.tools, may_fail=may_fail, may_be_denied=may_be_denied, present=present, loads=loads)
     automaton = Automaton(policy, world)
-    survey = survey_of(Graph(automaton, automaton.start, limit))
+    survey = survey_all(automaton, limit)
     survey.max_turns = max_turns
     findings = sorted((finding for check in ALL for finding in check(survey)), key=lambda finding: _GRAVITY.index(finding.severity))
     verdict, witness = _verdict(survey, findings)
-    in_time = survey.safe_steps is not None and (max_turns is None or survey.safe_steps <= max_turns)
+    in_time: bool | None = survey.safe_steps is not None and (max_turns is None or survey.safe_steps <= max_turns)
+    if not survey.supervisor_known or not survey.complete:
+        in_time = None
     return Report(
         verdict,
         witness,
@@ -75,6 +89,24 @@ def verify(
     )
 
 
+def survey_all(automaton: Automaton, limit: int, *, small: int = SMALL, near: int = NEAR) -> Survey:
+    """Look at every state where there are few, else at as few as can be, else at as many as the limit allows.
+
+    small  how many states are few
+    near   how many states are looked at for shortest witnesses where there are many
+    """
+    graph = Graph(automaton, automaton.start, min(limit, small))
+    if graph.complete or limit <= small:
+        return survey_of(graph)
+    interference = Interference(automaton)
+    if interference.why_not is None:
+        try:
+            return outline_of(automaton, interference, max(limit // _WEIGHT, small), near=near)
+        except OutOfBounds:
+            pass
+    return survey_of(Graph(automaton, automaton.start, limit))
+
+
 def _verdict(survey: Survey, findings: Iterable[Finding]) -> tuple[Word, tuple[str, ...] | None]:
     """The verdict with its witness. Of an incomplete search only what was found counts."""
     conflicts = [finding for finding in findings if finding.code in _CONFLICTS]
@@ -83,7 +115,7 @@ def _verdict(survey: Survey, findings: Iterable[Finding]) -> tuple[Word, tuple[s
     if survey.complete and survey.min_steps is None:
         return "unreachable", ()
     if survey.complete and survey.max_turns is not None and (survey.min_steps or 0) > survey.max_turns:
-        return "unreachable", ()
+        return ("unreachable", ()) if survey.exact else ("undecided", None)
     if survey.dead_end is not None:
         return "dead_end", words(survey.dead_end.path)
     if survey.doomed is not None:

@@ -20,7 +20,8 @@ class Report:
     findings           everything there is to say, gravest first
     min_steps          fewest steps of any run that ends, `final_answer` counted; None when none ends
     dead_tools         tools that no run can call
-    supervisor_exists  `supervise(policy)` can keep the end reachable from the start, whatever the outcomes (within `max_turns`, if given)
+    supervisor_exists  `supervise(policy)` can keep the end reachable from the start, whatever the outcomes (within `max_turns`, if given);
+                       None when that was not found out
     stays_reachable    from every reachable state some run ends; None when undecided
     forced_within      steps within which a model that plays along surely ends, whatever the outcomes; None when it cannot be sure
     worst_steps        the greatest distance to the end from any state that can reach it; None when it was not computed
@@ -37,7 +38,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     min_steps: int | None = None
     dead_tools: tuple[str, ...] = ()
-    supervisor_exists: bool = False
+    supervisor_exists: bool | None = False
     stays_reachable: bool | None = None
     forced_within: int | None = None
     worst_steps: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from maymust.verify.automaton import Automaton
-from maymust.verify.explore import Graph, Regions
+from maymust.verify.explore import Graph, Regions, stand_ins
 from maymust.verify.opaque import Opaque
 from maymust.verify.situation import Note
 from maymust.verify.witness import Event
@@ -42,7 +42,8 @@ class Survey:
     livelock       the first state from which neither an end nor a dead end or conflict can be reached
     finish         a shortest run, without the final answer
     min_steps      its steps, the final answer counted
-    safe_steps     the same for a supervised run; None when there is no supervisor
+    exact          False when there may be a shorter run
+    safe_steps     the same for a supervised run; None when there is no supervisor, or (supervisor_known) when that was not found out
     forced_within  steps within which the end can be forced
     worst_steps    the greatest distance to the end of a state that can reach it
     dead_tools     tools that can never be called
@@ -64,7 +65,9 @@ class Survey:
     livelock: Doom | None = None
     finish: Path | None = None
     min_steps: int | None = None
+    exact: bool = True
     safe_steps: int | None = None
+    supervisor_known: bool = True
     forced_within: int | None = None
     worst_steps: int | None = None
     dead_tools: tuple[str, ...] = ()
@@ -183,6 +186,8 @@ class Ways:
 
     def finishes_without(self, tool: int) -> bool:
         """Whether some run ends in which the tool never succeeds."""
+        if stand_ins(self._graph.automaton).count(tool) > 1:
+            return True  # there are others like it
         return 0 in self._without(lambda number, place, target, first: place == tool and first)
 
     def needs(self, one: Opaque) -> bool:

@@ -83,6 +83,11 @@ class Turnstile:
         return self._judge.present
 
     @property
+    def is_parked(self) -> bool:
+        """True while a call waits for somebody outside."""
+        return bool(self._parked)
+
+    @property
     def batch(self) -> list[dict[str, Any]]:
         """The calls of this turn."""
         return [dict(call) for call in self._queue]

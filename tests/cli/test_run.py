@@ -69,13 +69,22 @@ def test_the_answer_is_on_stdout_and_the_calls_on_stderr(here: Path) -> None:
     done = process(here, "run", "desk:agent", "Please.", "--state", "state.json")
     assert (done.code, done.out) == (0, "Done.\n")
     assert done.err.splitlines() == [
-        "turn 1: look",
-        '  ⊘ refund("order": 7, "amount": 1) not now: look has to succeed first; you may call: look',
-        "turn 2: look",
+        "turn 1",
+        "  ● allowed   look",
+        "  ⊘ denied    refund        look has to succeed first [refund-late] (look: 0 ok calls; refund: 0 ok calls)",
+        "  ⊘ denied    final_answer  look has to succeed first [answer-late] (look: 0 ok calls)",
+        '  ⊘ refund("order": 7, "amount": 1) refused: not now: look has to succeed first; you may call: look',
+        "turn 2",
         '  ✓ look("order": 7) order 7: paid 20',
-        "turn 3: look, refund, final_answer",
+        "turn 3",
+        "  ● allowed   refund",
+        "  ● allowed   final_answer",
+        "    1 as before",
         '  ✓ refund("order": 7, "amount": 1) refunded',
-        "turn 4: look, final_answer",
+        "turn 4",
+        "  ⊘ denied    refund  refund was already called 1 time (limit 1) [refund-late] (look: 1 ok call; refund: 1 ok call)",
+        "    2 as before",
+        "ended: final_answer after 4 turns",
     ]
     quiet = process(here, "run", "desk:ready", "-", "--quiet", stdin="Please.")
     assert (quiet.out, quiet.err) == ("Done.\n", "")

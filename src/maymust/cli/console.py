@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 from maymust.errors import MaymustError
-from maymust.views.paint import Paint, clean
+from maymust.views.paint import Paint, clean, wants_colours
 
 _PATIENCE = 1.0
 """Seconds after which a reader is told that something is still going on."""
@@ -20,15 +18,6 @@ _PATIENCE = 1.0
 
 class UnusableError(MaymustError):
     """The command line or its input cannot be used: exit code 2."""
-
-
-def wants_colours(stream: TextIO) -> bool:
-    """True for a terminal that may be coloured: `NO_COLOR` and `TERM=dumb` say no, `FORCE_COLOR` says yes."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class Console:

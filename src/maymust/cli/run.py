@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     agent = _agent(arguments)
     question = sys.stdin.read() if arguments.question == "-" else arguments.question
     try:
-        result = asyncio.run(_run(agent, question, arguments, console))
+        result = asyncio.run(_run(agent, question, arguments))
     except Exception as error:
         _keep(getattr(error, "state", None), arguments.state)
         raise
@@ -79,20 +79,20 @@ def _agent(arguments: argparse.Namespace) -> Agent[Any]:
     return agent_from_reference(arguments.agent)
 
 
-async def _run(agent: Agent[Any], question: str, arguments: argparse.Namespace, console: Console) -> RunResult[Any]:
+async def _run(agent: Agent[Any], question: str, arguments: argparse.Namespace) -> RunResult[Any]:
     from maymust.agent.approval import ask_in_terminal
     from maymust.agent.budget import Budget
-    from maymust.cli.run_events import teller
+    from maymust.views.terminal import Terminal
 
     budget = Budget(turns=arguments.max_turns) if arguments.max_turns else None
     trace = None if arguments.trace is None else _trace(arguments.trace)
-    tell = None if arguments.quiet else teller(console)
+    terminal = None if arguments.quiet else Terminal()
     running = agent.start(question, budget=budget)
     while True:
         if trace is not None:
             trace.listen(running)
-        if tell is not None:
-            tell(running)
+        if terminal is not None:
+            terminal.listen(running)
         result = await running
         if result.stop_reason != "paused" or not sys.stdin.isatty() or arguments.question == "-":
             return result

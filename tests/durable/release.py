@@ -7,6 +7,7 @@ its answer, and one that was cancelled; with a child agent, a long text, a secre
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import sys
 import tempfile
@@ -87,7 +88,7 @@ def main() -> None:
         store = SqliteStore(Path(folder) / "runs.db", key=KEY)
         asyncio.run(make(store))
         store.close()
-        with sqlite3.connect(Path(folder) / "runs.db") as connection:
+        with contextlib.closing(sqlite3.connect(Path(folder) / "runs.db")) as connection, connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             text = "\n".join([f"PRAGMA user_version={version};", *connection.iterdump()]) + "\n"
         (HERE / f"{sys.argv[1]}.sql").write_text(text, encoding="utf-8")

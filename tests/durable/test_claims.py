@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sqlite3
@@ -90,9 +91,8 @@ def test_a_process_of_another_container_or_host_is_believed_until_its_lease_runs
         agent = Agent(ScriptedModel(SLOW), tools=[slow], store=SqliteStore(tmp_path / "runs.db"))
         run = agent.start("go")
         for column, value in (("born", "pid:[1] 42"), ("host", "elsewhere")):
-            with sqlite3.connect(tmp_path / "runs.db") as connection:
+            with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
                 connection.execute(f"UPDATE runs SET {column} = ?, pid = 999999", (value,))
-            connection.close()
             with pytest.raises(RunTakenError, match="process 999999"):
                 await agent.resume(run.id)
         late = SqliteStore(tmp_path / "runs.db", clock=lambda: time.time() + 31)

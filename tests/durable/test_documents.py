@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +80,7 @@ def test_a_long_text_is_kept_once_however_often_it_is_said(tmp_path: Path) -> No
         script = [*[call("read", name="a") for _ in range(3)], call("final_answer", answer="done")]
         result = Agent(ScriptedModel(script), tools=[read], loop_guard=None, store=store).run_sync("go")
         assert store.state(result.state.run_id).to_dict() == result.state.to_dict()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         # The text of the output, and the text that the model reads.
         assert connection.execute("SELECT count(*) FROM blobs").fetchone() == (2,)
 
@@ -132,3 +135,15 @@ def test_rows_written_do_not_grow_with_the_run(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert max(changes[100:]) <= max(changes[:50])
+
+
+def test_without_a_store_nothing_of_stores_is_loaded() -> None:
+    code = """
+import sys
+from maymust import Agent
+from maymust.models import ScriptedModel, call
+assert Agent(ScriptedModel([call("final_answer", answer="done")])).run_sync("go").answer == "done"
+print([name for name in sys.modules if name.startswith("maymust.durable") or name == "sqlite3"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -91,7 +92,7 @@ def test_what_is_no_database_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 def test_a_database_of_a_newer_maymust_is_left_alone(tmp_path: Path) -> None:
     SqliteStore(tmp_path / "runs.db").runs()
-    with sqlite3.connect(tmp_path / "runs.db") as connection:
+    with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="layout 99, and this maymust knows up to"):
         SqliteStore(tmp_path / "runs.db").runs()

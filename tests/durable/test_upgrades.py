@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,8 @@ REMEDY = (
 def unpacked(source: Path, folder: Path) -> Path:
     """The database of a released version."""
     path = folder / "runs.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(source.read_text(encoding="utf-8"))
-    connection.close()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(source.read_text(encoding="utf-8"))
     return path
 
 
@@ -72,21 +72,19 @@ def test_a_question_is_decided_across_an_upgrade_of_layout_and_documents(tmp_pat
     store.decide(waits.run_id, {"w3": True}, by="Ada")
     store.close()
     # Make the stored documents those of an older version, and the layout the older one of two.
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE states SET head = replace(head, '\"version\":1', '\"version\":0')")
         connection.execute("UPDATE states SET fixed = replace(fixed, '\"said\":', '\"words\":')")
-    connection.close()
     layout = (*LAYOUT, ("ALTER TABLE questions ADD COLUMN urgency TEXT",))
     read = documents.read_document
     monkeypatch.setattr(sqlite_store, "Database", lambda path: Database(path, layout))
     monkeypatch.setattr(sqlite_store, "read_document", lambda connection, run_id, sealer: read(connection, run_id, sealer, {0: renamed}))
     goes_on(SqliteStore(path, key=KEY))
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(layout),)
         # Whatever went on is stored in the new version.
         heads = [row[0] for row in connection.execute("SELECT head FROM states WHERE run_id = ?", (waits.run_id,))]
         assert all('"version":1' in head for head in heads)
-    connection.close()
 
 
 def test_migrations_go_through_child_agents_one_version_at_a_time() -> None:

@@ -63,6 +63,10 @@ class Database:
                 self._connection.close()
             self._connection = None
 
+    def __del__(self) -> None:
+        # What is dropped is closed: a store is often made where it is used.
+        self.close()
+
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
         try:

@@ -24,7 +24,7 @@ from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.errors import RunError
 from maymust.tools.output import OutputInvalid, render_output
 
-log = logging.getLogger("maymust.adapters")
+log = logging.getLogger(__name__)
 
 IDLE_TURNS = 8
 """So many turns running may bring nothing but refused calls before the run is ended as stalled."""

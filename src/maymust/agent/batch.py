@@ -70,6 +70,8 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
             counters, relaxations=counters.relaxations + coming.relaxed, reissues=counters.reissues + (coming.measure is not None)
         )
         state.counters = counters
+        if coming.relaxed:
+            log.warning("run %s, turn %d: obligations are relaxed, for no usable reply came", state.run_id, number)
     state.coming = state.measure = None
     if calls or reply.text.strip():
         state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
@@ -162,6 +164,8 @@ def _record_prefix(state: RunState) -> None:
         state.history = state.history.add(step_of(record))
         state.messages = state.messages.add(Message("tool", record.text, call_id=record.call_id))
         if record.outcome is Outcome.REFUSED:
+            # The reason may quote what the model wrote, which is for the record only.
+            log.warning("run %s, turn %d: a call of %.80r was refused", state.run_id, len(state.turns), record.name)
             state.counters = replace(state.counters, refusals=state.counters.refusals + 1)
         elif record.outcome is Outcome.OK and state.choice is not None and not state.released and state.choice.released_by(record.name):
             state.released, state.standing = True, None

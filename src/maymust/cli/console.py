@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
 import time
@@ -18,6 +19,19 @@ _PATIENCE = 1.0
 
 class UnusableError(MaymustError):
     """The command line or its input cannot be used: exit code 2."""
+
+
+@contextlib.contextmanager
+def told_once() -> Iterator[None]:
+    """Keep warnings of the log off stderr, where the events of a run tell the same. Errors, and what a program has set up, stay."""
+    log, handler = logging.getLogger("maymust"), logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.ERROR)
+    handler.setFormatter(logging.Formatter("maymust: %(message)s"))
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 class Console:

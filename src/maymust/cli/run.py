@@ -48,13 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the agent to its end, or to a question that nobody can answer here."""
     import asyncio
 
-    from maymust.cli.console import Console
+    from maymust.cli.console import Console, told_once
 
     console = Console(arguments.output)
     agent = _agent(arguments)
     question = sys.stdin.read() if arguments.question == "-" else arguments.question
     try:
-        result = asyncio.run(_run(agent, question, arguments))
+        with told_once():
+            result = asyncio.run(_run(agent, question, arguments))
     except Exception as error:
         _keep(getattr(error, "state", None), arguments.state)
         raise

@@ -28,6 +28,7 @@ PINS: dict[str, list[str]] = {
     "langchain": ["langchain==1.5.2"],
     "openai_agents": ["openai-agents==0.24.0"],
     "pydantic_ai": ["pydantic-ai-slim==2.68.0"],
+    "strands": ["strands-agents==1.62.0"],
 }
 """Per adapter the versions that its tests are written against. The name is that of its extra, its test file and its page."""
 

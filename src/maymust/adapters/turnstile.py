@@ -69,7 +69,7 @@ class Turnstile:
         self._left: dict[str, Outcome] = {}
         self._parked: set[str] = set()
         self._turned_away: set[str] = set()
-        self._doomed: set[str] = set()
+        self._doomed: dict[str, Outcome] = {}
         self._questions = Questions(policy)
 
     @property
@@ -81,6 +81,11 @@ class Turnstile:
     def present(self) -> tuple[str, ...] | None:
         """The tools of this turn; None: those of the policy."""
         return self._judge.present
+
+    @property
+    def pending(self) -> list[dict[str, Any]]:
+        """The calls of this turn that have not come back, those that wait for somebody among them."""
+        return [dict(call) for call in self._queue if call["call_id"] not in self._left and self._is_open(call["call_id"])]
 
     @property
     def is_parked(self) -> bool:
@@ -114,7 +119,7 @@ class Turnstile:
             if self.idle >= IDLE_TURNS:
                 raise RunError(f"the run stalled: {self.idle} turns running brought only calls that were refused")
             self._queue, self._decided, self._left = [], {}, {}
-            self._parked, self._turned_away, self._doomed, self.begun = set(), set(), set(), False
+            self._parked, self._turned_away, self._doomed, self.begun = set(), set(), {}, False
             self._judge.present = None if present is None else tuple(present)
             self._judge.relaxed = self.bad_replies >= RELAX
             self.current = self._gate.permit()
@@ -177,11 +182,11 @@ class Turnstile:
         """The word on a call as far as it is known, without waiting."""
         return self._decided.get(call_id)
 
-    def doom(self, call_id: str) -> None:
-        """Say of a call, admitted or not yet, that it cannot run: as soon as it is admitted it has failed."""
+    def doom(self, call_id: str, outcome: Outcome = Outcome.FAILED) -> None:
+        """Say of a call, admitted or not yet, that it will not run: as soon as it is admitted it has come back like this."""
         with self._lock:
-            self._doomed.add(call_id)
-            self.leave(call_id, Outcome.FAILED)
+            self._doomed[call_id] = outcome
+            self.leave(call_id, outcome)
 
     async def aask(self, call_id: str) -> tuple[str | None, PendingCall | None]:
         """Put a call's questions to their handlers: (why not, None) after a no, (None, call) where a person is still to be asked."""
@@ -238,6 +243,14 @@ class Turnstile:
         made.memories.update({name: dict(memory) for name, memory in data.get("memories", {}).items()})
         made.bad_replies, made.idle = data.get("bad_replies", 0), data.get("idle", 0)
         return made
+
+    def _is_open(self, call_id: str) -> bool:
+        word = self._decided.get(call_id)
+        return word is None or word.allowed
+
+    def knows(self, call_id: str) -> bool:
+        """True for a call of this turn."""
+        return self._call(call_id) is not None
 
     def _call(self, call_id: str) -> dict[str, Any] | None:
         return next((call for call in self._queue if call["call_id"] == call_id), None)
@@ -296,7 +309,7 @@ class Turnstile:
             if not word.allowed:
                 self._gate.observe(call, Outcome.REFUSED)
             elif call["call_id"] in self._doomed:
-                self._left[call["call_id"]] = Outcome.FAILED
-                self._gate.observe(call, Outcome.FAILED)
+                self._left[call["call_id"]] = self._doomed[call["call_id"]]
+                self._gate.observe(call, self._doomed[call["call_id"]])
             for wake in self._waiting.pop(call["call_id"], ()):
                 wake()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from maymust.core.fold import Mode
+from maymust.core.history import History
 from maymust.core.narrowing import outside
 from maymust.core.permit import Permit
 from maymust.core.policy import Policy
@@ -57,7 +58,7 @@ class _Fold:
     """One turn, folded again."""
 
     def __init__(self, recording: Recording, turn: RecordedTurn, policy: Policy, taken: tuple[str, ...]) -> None:
-        self.turn, self.policy = turn, policy
+        self.turn, self.policy, self.whole = turn, policy, recording.history
         self.mode: Mode = next((mode for mode in _MODES if mode == recording.mode), None)
         voices = [Voice.from_dict(said, order) for order, said in enumerate(turn.permit.to_dict()["voices"])]
         own = [voice for voice in voices if voice.is_extra or voice.priority == 0]
@@ -76,7 +77,7 @@ class _Fold:
         turn = self.turn
         step = turn.first_step + 1
         try:
-            permit = self._permit(())
+            permit = self._permit(turn.history)
         except (PermitError, PolicyError) as fault:
             yield Difference(turn.number, step, "error", "a permit", f"no next step: {fault}", rules=_names(fault))
             return
@@ -88,9 +89,8 @@ class _Fold:
         for place, step in enumerate(steps):
             if step.outcome is Outcome.REFUSED or step.tool not in permit.allowed or (place and not self.steady):
                 continue
-            earlier = steps[:place] if step.tool != FINAL_ANSWER else (*steps[:place], *steps[place + 1 :])
             try:
-                now = self._permit(earlier)
+                now = self._permit(self._history_before(place, steps))
             except PermitError as fault:
                 yield self._refused(place, step, _names(fault), (str(fault),))
                 return
@@ -106,10 +106,15 @@ class _Fold:
         turn = self.turn
         return Difference(turn.number, turn.first_step + place + 1, "call", step.outcome.value, "refused", step.tool, rules, reasons)
 
-    def _permit(self, more: tuple[Step, ...]) -> Permit:
-        history = self.turn.history
-        for step in more:
-            history = history.add(step)
+    def _history_before(self, place: int, steps: tuple[Step, ...]) -> History:
+        """What a call was judged after: the calls before it; the final answer after all others of its turn."""
+        history = self.whole.at(len(self.turn.history) + place)
+        if steps[place].tool == FINAL_ANSWER:
+            for step in steps[place + 1 :]:
+                history = history.add(step)
+        return history
+
+    def _permit(self, history: History) -> Permit:
         return self.policy.permit(
             history,
             run=self.turn.view,

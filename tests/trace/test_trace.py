@@ -249,3 +249,32 @@ def test_a_file_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) ->
 
     with pytest.raises(RunError, match="cannot be written"):
         TraceWriter(tmp_path / "nowhere" / "t.jsonl")
+
+
+def test_a_full_disk_loses_lines_and_neither_the_run_nor_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "t.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @tool
+    def fill(size: int) -> str:
+        """Fill."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + size, hard))
+        return "x" * 1000
+
+    @tool
+    def free() -> str:
+        """Free."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        return "free"
+
+    try:
+        result = traced(desk([call("fill", size=300), call("free"), call("final_answer", answer="x")], [], [fill, free]), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.answer == "x"
+    assert "a listener to CallFinished raised; the run goes on" in caplog.text
+    trace = read_trace(path)
+    assert isinstance(trace.events[-1], RunFinished)
+    assert [event.tool for event in trace.events if isinstance(event, CallFinished)][-1] == "final_answer"
+    assert recording_of(trace).steps == result.steps

@@ -6,7 +6,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from io import FileIO
+from typing import Any
 
 from maymust.agent import events
 from maymust.agent.events import RunEvent
@@ -31,14 +32,14 @@ class TraceWriter:
     append  go on with a trace of the same run, e.g. after a pause; a last line that was torn is removed first
     deltas  write the pieces of streamed texts too; only then does the writer make the model stream
 
-    A line that cannot be written (a full disk) is logged, and the run goes on. Raises RunError for a file that cannot be opened.
+    A line that cannot be written (a full disk) is logged, and the run goes on. Raises RunError for a file that cannot be begun.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, append: bool = False, deltas: bool = False) -> None:
         self.path = os.fspath(path)
         self._deltas = deltas
         self._state: Callable[[], RunState] | None = None
-        self._file: TextIO | None = None
+        self._file: FileIO | None = None
         self._run_id: str | None = None
         self._view: ViewTaken | None = None
         self._noted = 0
@@ -47,7 +48,7 @@ class TraceWriter:
         try:
             self._file = self._open(append=append)
         except OSError as fault:
-            raise RunError(f"the trace {self.path} cannot be written: {fault.strerror or fault}") from fault
+            raise self._unwritable(fault) from fault
 
     def listen(self, run: Run[Any]) -> Run[Any]:
         """Write down a run, from its state now on. For a run that goes on after a pause, give the same writer the new `Run`."""
@@ -55,7 +56,10 @@ class TraceWriter:
         self._state = lambda: run.state
         self._noted, self._children = len(state.history), len(state.past_children)
         self._view = None
-        self._write(_beginning(state))
+        try:
+            self._write(_beginning(state))
+        except OSError as fault:
+            raise self._unwritable(fault) from fault
         for kind in EVENTS:
             if self._deltas or kind not in DELTAS:
                 run.on(kind, self)
@@ -71,9 +75,9 @@ class TraceWriter:
             return
         if isinstance(event, _BOUNDS):
             self._catch_up(event)
+        self._write(event)
         if isinstance(event, events.CallFinished):
             self._told.add(event.call_id)
-        self._write(event)
         if isinstance(event, _ENDS):
             self.close()
 
@@ -89,16 +93,15 @@ class TraceWriter:
             return
         state = self._state()
         if len(state.history) > self._noted:
-            steps = tuple(state.history[self._noted :])
+            self._write(StepsTaken(event.run_id, tuple(state.history[self._noted :])))
             self._noted = len(state.history)
-            self._write(StepsTaken(event.run_id, steps))
         for call_id, child in state.past_children[self._children :]:
             self._write(ChildRun(event.run_id, call_id, child.to_dict()))
-        self._children = len(state.past_children)
+            self._children += 1
         view = ViewTaken(event.run_id, state.memories, state.metadata, state.now, state.before, state.said)
         if isinstance(event, events.TurnStarted) and view != (self._view or ViewTaken(event.run_id)):
-            self._view = view
             self._write(view)
+            self._view = view
 
     def _write(self, event: RunEvent) -> None:
         head: dict[str, Any] = {"at": time.time(), "run": event.run_id}
@@ -109,20 +112,32 @@ class TraceWriter:
         if isinstance(event, StepsTaken):
             data["steps"] = [self._untold(step) for step in data["steps"]]
         line = to_line({**head, "kind": kind_of(event), "data": data})
+        self._put(line.encode("ascii") + b"\n")
+
+    def _put(self, line: bytes) -> None:
+        """Write a line at once: whoever reads meanwhile sees lines, and a crash tears at most the last one."""
         if self._file is None:
             self._file = self._open(append=True)
-        # One write of a whole line: whoever reads meanwhile sees lines, and a crash tears at most the last one.
-        self._file.write(line + "\n")
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+        except OSError:
+            # What is torn now is cut off when the file is opened again, for the next line.
+            self.close()
+            raise
 
     def _untold(self, step: dict[str, Any]) -> dict[str, Any]:
         if step.get("call_id") not in self._told:
             return step
         return {key: value for key, value in step.items() if key in ("tool", "outcome", "call_id", "untrusted")}
 
-    def _open(self, *, append: bool) -> TextIO:
+    def _unwritable(self, fault: OSError) -> RunError:
+        return RunError(f"the trace {self.path} cannot be written: {fault.strerror or fault}")
+
+    def _open(self, *, append: bool) -> FileIO:
         if append:
             mend(self.path)
-        return open(self.path, "a" if append else "w", buffering=1, encoding="ascii", newline="\n")
+        return open(self.path, "ab" if append else "wb", buffering=0)
 
 
 def write_trace(run: Run[Any], path: str | os.PathLike[str], *, append: bool = False, deltas: bool = False) -> TraceWriter:
@@ -134,7 +149,7 @@ def write_trace(run: Run[Any], path: str | os.PathLike[str], *, append: bool = F
 
 def mend(path: str) -> None:
     """Make a trace ready to be gone on with: a last line that was torn is cut off. Raises OSError, but not for a missing file."""
-    if not os.path.exists(path):
+    if not os.path.isfile(path):
         return
     with open(path, "r+b") as file:
         content = file.read()

@@ -6,7 +6,8 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from maymust.durable.migrations import LAYOUT, layout_steps
@@ -29,6 +30,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._syncs: bool | None = None
+        self._finalizer: Callable[[], object] | None = None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -59,13 +61,9 @@ class Database:
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
         with self._lock:
-            if self._connection is not None and self._process == os.getpid():
-                self._connection.close()
+            if self._finalizer is not None:
+                self._finalizer()
             self._connection = None
-
-    def __del__(self) -> None:
-        # What is dropped is closed: a store is often made where it is used.
-        self.close()
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
@@ -86,7 +84,15 @@ class Database:
                 connection.close()
                 raise
             self._connection, self._process, self._syncs = connection, os.getpid(), None
+            # What is dropped is closed: a store is often made where it is used.
+            self._finalizer = weakref.finalize(self, _close, connection, os.getpid())
         return self._connection
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    # Closing what a fork has inherited would drop the locks of the process it is from.
+    if process == os.getpid():
+        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection, layout: Sequence[tuple[str, ...]]) -> None:

@@ -207,3 +207,40 @@ def test_a_run_stopped_in_its_own_process_can_be_resumed(tmp_path: Path) -> None
         assert (await agent.resume(run.id)).answer == "done"
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("call_id", "point"),
+    [
+        ("charge1", "before intent"),
+        ("charge1", "after effect"),
+        ("charge2", "after result"),
+        ("notify1", "after intent"),
+        ("refund1", "paused"),
+    ],
+)
+def test_a_run_can_be_cancelled_wherever_it_was_left_without_its_agent(zygote: Zygote, tmp_path: Path, call_id: str, point: str) -> None:
+    ended = zygote.run(tmp_path, kill={"call_id": call_id, "point": point})
+    assert ended["signal"] == 9 or ended["stop_reason"] == "paused"
+    store = SqliteStore(tmp_path / "runs.db")
+    (row,) = store.runs()
+    store.cancel(row.run_id, by="Eve")
+    state = store.state(row.run_id)
+    assert (store.run(row.run_id).status, state.phase, state.calls) == ("cancelled", "ended", ())
+    assert {call.call_id for message in state.messages for call in message.calls} == {step.call_id for step in state.steps}
+    if point in ("after effect", "after intent"):
+        assert (str(state.steps[-1].outcome), "may still have taken effect" in (state.steps[-1].text or "")) == ("failed", True)
+    assert store.questions() == []
+    assert "was cancelled by Eve" in zygote.run(tmp_path, run_id=row.run_id)["error"]
+
+
+def test_many_runs_share_a_store(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore(tmp_path / "runs.db")
+        agents = [Agent(ScriptedModel(SLOW), tools=[slow], store=store) for _ in range(20)]
+        results = await asyncio.gather(*[agent.run(str(number)) for number, agent in enumerate(agents)])
+        assert {result.answer for result in results} == {"done"}
+        assert [row.status for row in store.runs()] == ["ended"] * 20
+        assert store._renewal.of_run(results[0].state.run_id) is None
+
+    asyncio.run(main())

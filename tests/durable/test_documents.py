@@ -16,6 +16,7 @@ from maymust import Agent, Budget, SqliteStore, tool
 from maymust.agent.compaction import ShortenOutputs
 from maymust.durable import blobs
 from maymust.durable.blobs import LONG
+from maymust.durable.migrations import LAYOUT
 from maymust.models import ScriptedModel, call
 from tests.durable.world import Deps, KillPlan, Oracle, agent
 
@@ -83,6 +84,14 @@ def test_a_long_text_is_kept_once_however_often_it_is_said(tmp_path: Path) -> No
     with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection, connection:
         # The text of the output, and the text that the model reads.
         assert connection.execute("SELECT count(*) FROM blobs").fetchone() == (2,)
+    for left, row in zip((2, 2, 0), store.runs(), strict=True):
+        store.delete(row.run_id)
+        with contextlib.closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+            assert connection.execute("SELECT count(*) FROM blobs").fetchone() == (left,)
+            tables = ("runs", "states", "items", "audit", "questions", "blob_uses")
+            assert all(
+                connection.execute(f"SELECT count(*) FROM {name} WHERE run_id = ?", (row.run_id,)).fetchone() == (0,) for name in tables
+            )
 
 
 @pytest.mark.parametrize(
@@ -101,8 +110,9 @@ def test_whatever_a_value_looks_like_it_is_read_back_as_it_was(value: Any) -> No
     written = blobs.dumps(value, texts)
     assert len(written) < LONG
     connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE blobs(hash TEXT PRIMARY KEY, data TEXT NOT NULL)")
-    blobs.keep(connection, texts)
+    for statement in LAYOUT[-1]:
+        connection.execute(statement)
+    blobs.keep(connection, "run", texts)
     assert blobs.loads(written, connection) == value
     connection.close()
 

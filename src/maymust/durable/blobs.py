@@ -53,7 +53,8 @@ def loads(text: str, connection: sqlite3.Connection) -> Any:
     return unpack(json.loads(text[1:]), connection) if text.startswith("*") else json.loads(text)
 
 
-def keep(connection: sqlite3.Connection, blobs: dict[str, str]) -> None:
-    """Write the texts that are not there yet."""
+def keep(connection: sqlite3.Connection, run_id: str, blobs: dict[str, str]) -> None:
+    """Write the texts that are not there yet, and that this run uses them."""
+    connection.executemany("INSERT OR IGNORE INTO blob_uses(run_id, hash) VALUES(?, ?)", [(run_id, name) for name in blobs])
     rows = [(name, json.dumps(text)) for name, text in blobs.items()]
     connection.executemany("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?, ?)", rows)

@@ -44,7 +44,7 @@ class StateWriter:
         except (TypeError, ValueError) as fault:
             raise StoreError(f"run {self._run_id} cannot be stored, for something in it has no JSON form: {fault}") from fault
         if texts:
-            blobs.keep(connection, texts)
+            blobs.keep(connection, self._run_id, texts)
 
     def _write(self, connection: sqlite3.Connection, path: str, old: RunState | None, new: RunState, texts: dict[str, str]) -> None:
         run_id, head = self._run_id, new.head()

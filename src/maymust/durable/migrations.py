@@ -32,6 +32,7 @@ LAYOUT: tuple[tuple[str, ...], ...] = (
         detail TEXT NOT NULL)""",
         "CREATE INDEX audit_of_run ON audit(run_id, id)",
         "CREATE TABLE blobs(hash TEXT PRIMARY KEY, data TEXT NOT NULL)",
+        "CREATE TABLE blob_uses(run_id TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(run_id, hash)) WITHOUT ROWID",
     ),
 )
 """The statements that make layout n+1 out of layout n; a new database goes through all of them."""

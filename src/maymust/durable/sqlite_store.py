@@ -157,6 +157,16 @@ class SqliteStore:
             (state.stop_reason, now, row["run_id"]),
         )
 
+    def delete(self, run_id: str) -> None:
+        """Remove a run and all that is known of it. Raises RunTakenError while a process works on it."""
+        with self.database.writing() as connection:
+            row = self._existing(connection, run_id)
+            if not is_free(row, self.clock()):
+                raise taken(row, self.clock())
+            for table in ("runs", "states", "items", "questions", "audit", "blob_uses"):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+            connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM blob_uses)")
+
     # --- to look at ---
     def runs(self, *, limit: int = 100) -> list[RunRow]:
         """The runs, newest first."""

@@ -78,6 +78,17 @@ def test_what_cannot_be_replayed_is_told(here: Path) -> None:
         assert says in done.err
 
 
+def test_a_damaged_trace_is_told_whatever_is_wrong_with_it(here: Path) -> None:
+    lines = (here / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    damaged = [line.replace('"tools":["look",', '"tools":[["look"],') for line in lines]
+    assert damaged != lines
+    write(here, "bad.jsonl", "\n".join(damaged) + "\n")
+    for arguments in (("replay", "bad.jsonl"), ("explain", "bad.jsonl"), ("diff", "run.jsonl", "bad.jsonl")):
+        done = command(here, *arguments)
+        assert (done.code, done.out) == (2, "")
+        assert "damaged" in done.err
+
+
 def test_a_torn_line_is_told(here: Path) -> None:
     content = (here / "run.jsonl").read_bytes()
     (here / "run.jsonl").write_bytes(content[:-20])

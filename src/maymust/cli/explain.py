@@ -41,25 +41,35 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain one verdict, or a whole permit."""
-    from maymust.cli.console import Console, UnusableError
-    from maymust.cli.recorded import note_torn, read_recording
-    from maymust.core.tool_spec import did_you_mean
+    from maymust.cli.console import Console
+    from maymust.cli.recorded import damage_told, note_torn, read_recording
 
     console = Console(arguments.output)
-    recording = read_recording(arguments.trace)
-    note_torn(recording, arguments.trace, console)
-    turn = _turn(recording, arguments.step)
-    permit = turn.permit
-    if arguments.tool is not None and arguments.tool not in permit.tools:
-        raise UnusableError(f"--tool: there is no tool called {arguments.tool} in this run{did_you_mean(arguments.tool, permit.tools)}")
-    tools = permit.tools if arguments.tool is None else (arguments.tool,)
-    with console.progress("explaining"):
-        explanations = _explain(recording, turn, tools, arguments.policy)
-    if arguments.format == "json":
-        console.result(_document(recording, turn, explanations))
-    else:
-        console.result(_text(recording, turn, explanations, arguments, console))
+    with damage_told(arguments.trace):
+        recording = read_recording(arguments.trace)
+        note_torn(recording, arguments.trace, console)
+        turn = _turn(recording, arguments.step)
+        tools = _tools(turn.permit, arguments.tool)
+        with console.progress("explaining"):
+            explanations = _explain(recording, turn, tools, arguments.policy)
+        if arguments.format == "json":
+            said = _document(recording, turn, explanations)
+        else:
+            said = _text(recording, turn, explanations, arguments, console)
+    console.result(said)
     return CLEAN
+
+
+def _tools(permit: Permit, tool: str | None) -> tuple[str, ...]:
+    """The tools to explain. Raises UnusableError for a name that is none."""
+    from maymust.cli.console import UnusableError
+    from maymust.core.tool_spec import did_you_mean
+
+    if tool is None:
+        return permit.tools
+    if tool not in permit.tools:
+        raise UnusableError(f"--tool: there is no tool called {tool} in this run{did_you_mean(tool, permit.tools)}")
+    return (tool,)
 
 
 def _turn(recording: Recording, step: int | None) -> RecordedTurn:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from maymust.cli.console import UnusableError
 from maymust.core.policy import Policy
-from maymust.errors import RunError
+from maymust.errors import MaymustError, RunError
 
 if TYPE_CHECKING:
     from maymust.cli.console import Console
     from maymust.trace import Difference, Recording
 
 MOST_BYTES = 256 * 1024 * 1024
+MOST_SHOWN = 300
+"""How many characters of a text are shown on a terminal."""
 SHOWN = 10
 """How many differences are shown on a terminal; JSON has all of them."""
+
+
+@contextlib.contextmanager
+def damage_told(*paths: str) -> Iterator[None]:
+    """Raise UnusableError for what comes of a file whose parts have the right names and the wrong content."""
+    try:
+        yield
+    except MaymustError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as fault:
+        raise UnusableError(f"{' or '.join(dict.fromkeys(paths))} is damaged: {type(fault).__name__}: {str(fault)[:MOST_SHOWN]}") from fault
 
 
 def read_recording(path: str) -> Recording:
@@ -85,14 +100,12 @@ def policy_recorded(recording: Recording, path: str) -> tuple[Policy, tuple[str,
 
 def difference_text(found: Difference, console: Console, sides: tuple[str, str]) -> str:
     """One difference in some lines. `sides` are the words for before and after."""
-    from maymust.views.paint import clean
-
     paint = console.paint
     about = f"{found.tool} is " if found.tool and found.kind == "verdict" else f"{found.tool}: " if found.tool else ""
     what = f"{about}{found.before} {sides[0]}, {found.after} {sides[1]}"
-    lines = [paint("bold", f"step {found.step} (turn {found.turn}): {clean(what)}")]
-    lines += [f"    {paint('note', 'why')}: {clean(reason)}" for reason in found.reasons]
-    lines += [f"    {paint('note', 'rule')}: {clean(', '.join(found.rules))}"] if found.rules else []
+    lines = [paint("bold", f"step {found.step} (turn {found.turn}): {_short(what)}")]
+    lines += [f"    {paint('note', 'why')}: {_short(reason)}" for reason in found.reasons]
+    lines += [f"    {paint('note', 'rule')}: {_short(', '.join(found.rules))}"] if found.rules else []
     return "\n".join(lines)
 
 
@@ -102,3 +115,9 @@ def differences_text(found: tuple[Difference, ...], console: Console, sides: tup
     if len(found) > SHOWN:
         blocks.append(console.paint("dim", f"… and {len(found) - SHOWN} more differences (--json has them all)"))
     return blocks
+
+
+def _short(text: str) -> str:
+    from maymust.views.paint import clean
+
+    return clean(text) if len(text) <= MOST_SHOWN else f"{clean(text[:MOST_SHOWN])}…"

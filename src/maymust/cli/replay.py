@@ -39,23 +39,24 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fold, and tell the differences."""
     from maymust.cli.console import Console, UnusableError
-    from maymust.cli.recorded import note_torn, policy_recorded, read_recording
+    from maymust.cli.recorded import damage_told, note_torn, policy_recorded, read_recording
     from maymust.cli.target import load_target
     from maymust.trace import replay
 
     if arguments.trace == arguments.policy == "-":
         raise UnusableError("only one of trace and policy can come from stdin")
     console = Console(arguments.output)
-    recording = read_recording(arguments.trace)
-    note_torn(recording, arguments.trace, console)
-    taken: tuple[str, ...] = ()
-    policy: Policy
-    if arguments.policy is not None:
-        policy = load_target(arguments.policy).policy
-    else:
-        policy, taken = policy_recorded(recording, arguments.trace)
-    with console.progress(f"folding {arguments.trace}"):
-        done = replay(recording, policy, taken=taken)
+    with damage_told(arguments.trace):
+        recording = read_recording(arguments.trace)
+        note_torn(recording, arguments.trace, console)
+        taken: tuple[str, ...] = ()
+        policy: Policy
+        if arguments.policy is not None:
+            policy = load_target(arguments.policy).policy
+        else:
+            policy, taken = policy_recorded(recording, arguments.trace)
+        with console.progress(f"folding {arguments.trace}"):
+            done = replay(recording, policy, taken=taken)
     code = FINDINGS if done.differences else UNDECIDED if done.undecided else CLEAN
     if arguments.format == "json":
         console.result(_document(recording, done, arguments, code))

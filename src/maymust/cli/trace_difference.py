@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from maymust.cli.console import Console, UnusableError
 from maymust.cli.exit_codes import CLEAN, FINDINGS
-from maymust.cli.recorded import differences_text, note_torn, read_recording
+from maymust.cli.recorded import damage_told, differences_text, note_torn, read_recording
 from maymust.reports.machine import document
 from maymust.trace import compare_runs, is_trace
 from maymust.views.paint import clean
@@ -30,10 +30,11 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     if arguments.format not in ("text", "json"):
         raise UnusableError(f"--format {arguments.format} is for policies; for traces it is text or json")
     console = Console(arguments.output)
-    runs = [read_recording(path) for path in (arguments.old, arguments.new)]
+    with damage_told(arguments.old, arguments.new):
+        runs = [read_recording(path) for path in (arguments.old, arguments.new)]
+        found = compare_runs(*runs)
     for run, path in zip(runs, (arguments.old, arguments.new), strict=True):
         note_torn(run, path, console)
-    found = compare_runs(*runs)
     code = FINDINGS if found else CLEAN
     if arguments.format == "json":
         names = {"a": arguments.old, "b": arguments.new}

@@ -60,7 +60,7 @@ class Calls(Turns):
             if plan["does"] == "args":
                 made = replace(made, parsed=plan["parsed"], values=plan["values"])
             self._through(permit, made, step)
-            self._changes(option, permit, made, step, before)
+            self._changes(option, permit, made, step)
 
     def _through(self, permit: Pass, made: Made, step: dict[str, Any]) -> None:
         """Gate and schema, person, body."""
@@ -108,7 +108,7 @@ class Calls(Turns):
             self.problem("3.8", f"a body ended otherwise than its step: {what}")
 
     # --- 3.7 ---
-    def _changes(self, option: Option, permit: Pass, made: Made, step: dict[str, Any], before: list[tuple[str, str]]) -> None:
+    def _changes(self, option: Option, permit: Pass, made: Made, step: dict[str, Any]) -> None:
         """What a body may change, it could; what it may not, it could not."""
         assert option.permit is not None
         spec = self.specs.get(made.name, {})
@@ -120,19 +120,12 @@ class Calls(Turns):
             elif not spec.get("adds_other") and "removes" in spec:
                 owed = [name for name in spec["removes"] if name in self.present and name in permit.owed_tools]
                 surely = [name for name in owed if name in option.permit.owed_tools]
-                # What lapses for the turn of a loop guard is owed all the same.
-                standing = self._owed_without_extras(before)
-                maybe = [name for name in spec["removes"] if name in (*permit.owed_tools, *option.permit.owed_tools, *standing)]
+                # Whether what has lapsed is owed all the same is a matter of taste.
+                maybe = [name for name in spec["removes"] if name in (*permit.wanted_tools, *option.permit.wanted_tools)]
                 if "removed" in body and surely:
                     self.problem("3.7", f"{made.name} ({step['call_id']}) removed {surely}, which was owed")
                 if "removed" not in body and not maybe:
                     self.problem("3.7", f"{made.name} ({step['call_id']}) could not remove {spec['removes']}")
-
-    def _owed_without_extras(self, before: list[tuple[str, str]]) -> tuple[str, ...]:
-        try:
-            return self.ask(before).owed_tools
-        except NoPermit:
-            return ()
 
     def _still(self, option: Option, made: Made, before: list[tuple[str, str]]) -> Pass | None:
         """The pass as it is after the calls before, if it allows this call; None when the call has to be refused."""

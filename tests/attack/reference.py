@@ -46,7 +46,7 @@ class Pass:
     """The permit as plain data.
 
     bounds, askers  by tool: fragments of its arguments, and who asks about it
-    owed            the requirements that keep the run from stopping; `owed_tools` what they ask for
+    owed            the requirements that keep the run from stopping; `owed_tools` what they ask for, `wanted_tools` also what lapsed
     """
 
     tools: tuple[str, ...]
@@ -60,6 +60,7 @@ class Pass:
     may_stop: bool
     owed: tuple[str, ...]
     owed_tools: tuple[str, ...]
+    wanted_tools: tuple[str, ...]
     bounds: dict[str, list[Mapping[str, Mapping[str, Any]]]]
     askers: dict[str, list[str]]
 
@@ -286,6 +287,7 @@ def _whole_set(
         may_stop=may_stop,
         owed=tuple(dict.fromkeys(rule.by for rule in owing)),
         owed_tools=tuple(dict.fromkeys(rule.target for rule in owing)),
+        wanted_tools=tuple(dict.fromkeys(rule.target for rule in said if rule.prevents)),
         bounds={tool: [rule.arguments for rule in said if rule.target == tool and rule.arguments] for tool in tools},
         askers={tool: names for tool, names in asking.items() if names},
     )

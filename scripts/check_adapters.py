@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PINS: dict[str, list[str]] = {
     "agent_framework": ["agent-framework-core==1.23.0"],
     "beeai": ["beeai-framework==0.1.85"],
+    "claude_agent_sdk": ["claude-agent-sdk==0.2.189"],
     "google_adk": ["google-adk==2.13.0"],
     "langchain": ["langchain==1.5.2"],
     "openai_agents": ["openai-agents==0.24.0"],

@@ -94,6 +94,16 @@ class Scenario:
         return made
 
 
+def noting(ran: list[str]) -> Callable[[str], str]:
+    """The body of every tool, which notes that it ran."""
+
+    def execute(name: str) -> str:
+        ran.append(name)
+        return f"{name} went well"
+
+    return execute
+
+
 def scenarios() -> list[Any]:
     """The rows, as parameters of a test."""
     yaml = pytest.importorskip("yaml")

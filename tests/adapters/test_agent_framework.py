@@ -28,7 +28,7 @@ from pydantic import BaseModel
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.agent_framework import PolicyMiddleware
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Scenario, check, policy, scenarios
+from tests.adapters.harness import Scenario, check, noting, policy, scenarios
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -81,14 +81,6 @@ def agent_of(client: Scripted, rules: Policy, execute: Callable[[str], str], **o
         return execute("refund")
 
     return Agent(client, tools=[think, search, refund], middleware=[PolicyMiddleware(rules)], **options)
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 def play(scenario: Scenario) -> str | None:

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.google_adk import PolicyPlugin
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Broken, Scenario, check, policy, scenarios
+from tests.adapters.harness import Broken, Scenario, check, noting, policy, scenarios
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -73,14 +73,6 @@ def runner_of(script: Scripted, rules: Policy, execute: Callable[[str], str], *,
 
 def scripted(*turns: Any) -> Scripted:
     return Scripted(model="scripted", script=list(turns), offers=[])
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 async def ask(runner: InMemoryRunner, message: Any = "Help me.", session: str = "s", **options: Any) -> list[Any]:

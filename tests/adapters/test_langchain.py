@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.langchain import PolicyMiddleware
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Broken, Scenario, both, check, policy, scenarios
+from tests.adapters.harness import Broken, Scenario, both, check, noting, policy, scenarios
 
 ASK = {"messages": [{"role": "user", "content": "Help me."}]}
 
@@ -79,14 +79,6 @@ def tools_of(execute: Callable[[str], str]) -> list[Any]:
     for one in (think, search, refund):
         one.handle_tool_error = True
     return [think, search, refund]
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 def agent_of(model: Scripted, rules: Policy, ran: list[str], **options: Any) -> Any:

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.openai_agents import PolicyRunner
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Scenario, both, check, policy, scenarios
+from tests.adapters.harness import Scenario, both, check, noting, policy, scenarios
 
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -50,14 +50,6 @@ def agent_of(model: ScriptedModel, execute: Callable[[str], str], **options: Any
         return execute("refund")
 
     return Agent(name="Helper", model=model, tools=[think, search, refund], **options)
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 def play(scenario: Scenario) -> str | None:

@@ -20,7 +20,7 @@ from pydantic_ai.settings import ToolOrOutput
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.pydantic_ai import PolicyCapability
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Broken, Scenario, both, check, policy, scenarios
+from tests.adapters.harness import Broken, Scenario, both, check, noting, policy, scenarios
 
 
 @pytest.fixture(autouse=True)
@@ -90,14 +90,6 @@ def agent_of(script: Script, rules: Policy, execute: Callable[[str], str], **opt
         return run("refund")
 
     return agent
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 def play(scenario: Scenario) -> str | None:

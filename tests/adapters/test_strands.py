@@ -18,7 +18,7 @@ from strands.models.model import Model
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.adapters.strands import PolicyPlugin
 from maymust.errors import RunError, UnsupportedRuleError
-from tests.adapters.harness import Scenario, check, policy, scenarios
+from tests.adapters.harness import Scenario, check, noting, policy, scenarios
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -80,14 +80,6 @@ def agent_of(model: Scripted, rules: Policy, execute: Callable[[str], str], **op
         return execute("refund")
 
     return Agent(model=model, tools=[think, search, refund], plugins=[PolicyPlugin(rules)], callback_handler=None, **options)
-
-
-def noting(ran: list[str]) -> Callable[[str], str]:
-    def execute(name: str) -> str:
-        ran.append(name)
-        return f"{name} went well"
-
-    return execute
 
 
 def text_of(result: Any) -> str:

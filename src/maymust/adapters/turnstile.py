@@ -135,6 +135,12 @@ class Turnstile:
             self._queue = sorted((dict(call) for call in calls), key=lambda call: call["name"] == FINAL_ANSWER)
             self._pump()
 
+    def add(self, call: Mapping[str, Any]) -> None:
+        """Take in one more call of this turn, where calls become known one by one."""
+        with self._lock:
+            self._queue.append(dict(call))
+            self._pump()
+
     def enter(self, call_id: str, arguments: Mapping[str, Any] | None = None) -> Admission | None:
         """The word on a call of this turn; waits for the calls it hangs on. For threads.
 

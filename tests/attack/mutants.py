@@ -113,8 +113,8 @@ MUTANTS = (
     Mutant(
         "middleware opens a closed tool by answering",
         "agent.call_runner:CallRunner._with_middleware",
-        "if self._record.refusal is not None and verdict is not None:",
-        "if False:",
+        'verdict == "answered" and self._record.refusal is None',
+        'verdict == "answered"',
     ),
     Mutant("a removed tool stays", "agent.exposure:apply_changes", "tools.pop(name, None)", "pass"),
     Mutant("a child without an answer has succeeded", "agent.child:ChildTool.run", "if state.answer is None:", "if False:"),

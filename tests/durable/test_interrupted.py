@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maymust import Agent, Decision, FunctionInvocationContext, Happened, RunError, SqliteStore, tool
+from maymust import Agent, Decision, FunctionInvocationContext, Happened, RunError, RunState, SqliteStore, tool
 from maymust.models import call
 from tests.durable.world import ByPlace
 
@@ -97,3 +97,21 @@ def test_an_answer_of_resolve_that_is_none_stops_the_run(tmp_path: Path) -> None
     agent, run_id = interrupted(tmp_path, lambda context: "yes")
     with pytest.raises(RunError, match=r"resolve of pay gave str; give Happened\(output\), False"):
         agent.resume_sync(run_id)
+
+
+def test_a_state_kept_by_hand_is_no_excuse_for_a_blind_repeat() -> None:
+    kept: list[str] = []
+
+    @tool
+    async def charge(context: FunctionInvocationContext) -> str:
+        """Charge."""
+        kept.append(context.state.to_json())
+        return "charged"
+
+    agent = Agent(ByPlace((call("charge", call_id="c1"), call("final_answer", answer="done"))), tools=[charge])
+    assert agent.run_sync("go").answer == "done"
+    result = agent.resume_sync(RunState.from_json(kept[0]))
+    assert [(pending.call_id, pending.interrupted) for pending in result.pending] == [("c1", True)]
+    assert len(kept) == 1
+    result = agent.resume_sync(RunState.from_json(result.state.to_json()), {"c1": Happened("charged")})
+    assert (result.answer, len(kept)) == ("done", 1)

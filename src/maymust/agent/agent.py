@@ -210,7 +210,7 @@ class Agent(Generic[T]):
         layers = (*self.middleware, *as_middleware(middleware))
         settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "allow_policy_change": allow_policy_change}
         resumed, journal = resume(self.store, self.plan, state, decisions or {}, **settings)
-        return Run(self._session(resumed, layers, deps, journal, recovers=journal is not None))
+        return Run(self._session(resumed, layers, deps, journal, recovers=True))
 
     def decide(self, run_id: str, decisions: Mapping[str, bool | Answer], *, by: str | None = None) -> None:
         """Note decisions about calls of a stored run, also while it runs; `resume` goes on with them. The first one about a call counts.

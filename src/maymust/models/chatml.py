@@ -84,7 +84,7 @@ def _sample(name: str, schema: Any, place: int) -> Any:
         if word in schema:
             return schema[word]
     if (name, schema.get("type")) == ("answer", "string"):
-        return "Three of the boxes are blue."
+        return "Everything is done."
     if isinstance(schema.get("anyOf"), list) and schema["anyOf"]:
         return _sample(name, schema["anyOf"][0], place)
     kind = schema.get("type")

@@ -86,6 +86,23 @@ def test_broken_arguments_reach_the_second_gate_as_they_were_written(api: str) -
     assert "INVALID_JSON" in json.dumps(bodies[0]) or api == "responses"
 
 
+WRITTEN = [("functions.search", '{"q": "x"}'), ("", "{}"), ("ünï " * 40, "{}"), ("search", '{"q": 1e999}'), ("search", '{"q": "\\ud83d"}')]
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+@pytest.mark.parametrize(("name", "raw"), [*WRITTEN, ("search", '{"q": NaN}'), ("search", '{"q": ' + "[" * 5_000)])
+@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+def test_whatever_a_model_wrote_the_next_request_is_taken(api: str, name: str, raw: str, thinks: bool) -> None:
+    past = ModelReply("", (ToolCall("c1", name, raw),), Usage(requests=1))
+    # The others could not be sent by this server; they come from a state.
+    first = talk(api, [past], lambda model: model.complete(ASK), thinks=thinks, ignores=True)[0] if (name, raw) in WRITTEN[:4] else past
+    kept = Message("assistant", first.text, first.calls, extra=first.extra)
+    json.dumps(kept.to_dict(), allow_nan=False)
+    later = ModelRequest([USER, kept, Message("tool", "no", call_id=kept.calls[0].call_id)], TOOLS, ASK.allowed, "auto")
+    said, _ = talk(api, ["fine"], lambda model: model.complete(later), thinks=thinks)
+    assert said.text == "fine"
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_reasoning_goes_back_in_its_place_and_as_it_came(api: str) -> None:
     first, _ = talk(api, [reply("hm", call("search", q="x"))], lambda model: model.complete(ASK), thinks=True, bound=True, forced=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any
 
 from maymust.core.permit import Permit
 from maymust.tools.json_schema import fragment_check
+from maymust.tools.strict_json import read_json
 
 
 def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
@@ -15,28 +14,13 @@ def read_arguments(raw: str) -> tuple[dict[str, Any] | None, str | None]:
     if not raw.strip():
         return {}, None
     try:
-        value = _DECODER.decode(raw)
+        value = read_json(raw)
     except (ValueError, RecursionError) as fault:
         return None, f"the arguments are not valid JSON ({fault}); nothing was run"
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), type(value).__name__)
         return None, f"the arguments must be one JSON object, and this is {kind}"
     return value, None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        # It would be written as a constant that is no JSON.
-        raise ValueError(f"the number {digits[:20]} is out of range")
-    return number
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def outside_of(permit: Permit, tool: str, arguments: dict[str, Any]) -> str | None:

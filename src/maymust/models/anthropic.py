@@ -16,8 +16,8 @@ from maymust.models.capabilities import Capabilities
 from maymust.models.capability_table import capabilities_of
 from maymust.models.chat_model import CallDelta, Finish, ModelDelta, ModelReply, TextDelta, Usage
 from maymust.models.failures import ModelFailure
-from maymust.models.json_object import object_of
 from maymust.models.message import ToolCall
+from maymust.models.past_call import object_of
 from maymust.models.plain import in_words, output_schema
 from maymust.models.sdk import RETRIES, TIMEOUT, Asked, Clients, SdkModel, sdk
 
@@ -166,9 +166,14 @@ def _reply(blocks: list[dict[str, Any]], raw: Sequence[str], stop: str | None, u
     thought = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
     finish: Finish = "refused" if stop == "refusal" else "cut_off" if stop in ("max_tokens", "model_context_window_exceeded") else "stop"
     # A text of nothing but space comes back from the API, which does not take it.
-    kept = [block for block in blocks if block["type"] != "text" or block["text"].strip()]
+    kept = [_storable(block) for block in blocks if block["type"] != "text" or block["text"].strip()]
     extra = {KEY: {"content": kept}} if thought else {}
     return ModelReply("\n".join(texts), calls, usage, extra, finish=finish, thought=thought)
+
+
+def _storable(block: dict[str, Any]) -> dict[str, Any]:
+    """The block without numbers in its input that no JSON can hold; the SDK reads them as infinities."""
+    return {**block, "input": object_of(json.dumps(block["input"]))} if block["type"] == "tool_use" else block
 
 
 def _usage(given: Any) -> Usage:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maymust.models.chat_model import Offer, ToolDefinition
-from maymust.models.json_object import object_of
 from maymust.models.message import Message, Part, ToolCall
+from maymust.models.past_call import name_of, object_of
 
 Block = dict[str, Any]
 KEY = "anthropic"
@@ -88,13 +88,17 @@ def _assistant(message: Message) -> list[Block]:
     kept = message.extra.get(KEY)
     calls = iter(message.calls)
     if isinstance(kept, Mapping) and sum(block["type"] == "tool_use" for block in kept["content"]) == len(message.calls):
-        return [{**block, "id": next(calls).call_id} if block["type"] == "tool_use" else dict(block) for block in kept["content"]]
+        return [_again(block, next(calls)) if block["type"] == "tool_use" else dict(block) for block in kept["content"]]
     text = [{"type": "text", "text": message.text}] if message.text.strip() else []
     return [*text, *(_call(call) for call in message.calls)]
 
 
+def _again(block: Mapping[str, Any], call: ToolCall) -> Block:
+    return {**block, "id": call.call_id, "name": name_of(block["name"])}
+
+
 def _call(call: ToolCall) -> Block:
-    return {"type": "tool_use", "id": call.call_id, "name": call.name, "input": object_of(call.raw_arguments)}
+    return {"type": "tool_use", "id": call.call_id, "name": name_of(call.name), "input": object_of(call.raw_arguments)}
 
 
 def _content(message: Message) -> list[Block]:

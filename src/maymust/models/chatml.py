@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maymust.models.chat_model import ToolDefinition
-from maymust.models.json_object import object_of
 from maymust.models.message import Message
+from maymust.models.past_call import object_of
 
 STOP = "<|im_end|>"
 CALL_START = "<tool_call>\n"

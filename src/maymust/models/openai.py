@@ -14,9 +14,9 @@ from maymust.models.capabilities import Capabilities
 from maymust.models.capability_table import capabilities_of
 from maymust.models.chat_model import CallDelta, Finish, ModelDelta, ModelReply, TextDelta, ToolDefinition, Usage
 from maymust.models.failures import ModelFailure
-from maymust.models.json_object import object_text
 from maymust.models.message import Message, Part, ToolCall
 from maymust.models.openai_responses import OpenAIResponsesModel
+from maymust.models.past_call import name_of, object_text
 from maymust.models.plain import in_words, output_schema
 from maymust.models.sdk import RETRIES, TIMEOUT, Asked, Clients, SdkModel, sdk
 from maymust.models.strict import is_strict
@@ -136,7 +136,11 @@ def _message(message: Message, role: str) -> dict[str, Any]:
         said: dict[str, Any] = {"role": "assistant", "content": message.text or None, **kept}
         if message.calls:
             said["tool_calls"] = [
-                {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": object_text(call.raw_arguments)}}
+                {
+                    "id": call.call_id,
+                    "type": "function",
+                    "function": {"name": name_of(call.name), "arguments": object_text(call.raw_arguments)},
+                }
                 for call in message.calls
             ]
         return said

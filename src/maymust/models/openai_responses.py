@@ -14,6 +14,7 @@ from maymust.models.capability_table import capabilities_of
 from maymust.models.chat_model import CallDelta, Finish, ModelDelta, ModelReply, Offer, TextDelta, ToolDefinition, Usage
 from maymust.models.failures import ModelFailure
 from maymust.models.message import Message, Part, ToolCall
+from maymust.models.past_call import name_of
 from maymust.models.plain import in_words, output_schema
 from maymust.models.sdk import RETRIES, TIMEOUT, Asked, Clients, SdkModel, sdk
 from maymust.models.strict import is_strict
@@ -158,12 +159,13 @@ def _assistant(message: Message) -> Iterable[Item]:
     kept, calls = message.extra.get(KEY), iter(message.calls)
     if isinstance(kept, Mapping) and sum(item["type"] == "function_call" for item in kept["items"]) == len(message.calls):
         for item in kept["items"]:
-            yield {**item, "call_id": next(calls).call_id} if item["type"] == "function_call" else dict(item)
+            own = {"call_id": next(calls).call_id, "name": name_of(item["name"])} if item["type"] == "function_call" else {}
+            yield {**item, **own}
         return
     if message.text.strip():
         yield {"type": "message", "role": "assistant", "content": message.text}
     for call in calls:
-        yield {"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.raw_arguments}
+        yield {"type": "function_call", "call_id": call.call_id, "name": name_of(call.name), "arguments": call.raw_arguments}
 
 
 def _content(message: Message) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from maymust.models.chat_model import ToolDefinition
-from maymust.models.json_object import object_text
 from maymust.models.message import Message
+from maymust.models.past_call import object_text
 from maymust.models.structured import NotACall, Schema, call_schema, read_call
 
 _HOW = (

@@ -18,8 +18,8 @@ from maymust.models.capabilities import Capabilities
 from maymust.models.chat_model import CallDelta, Finish, Lost, ModelDelta, ModelReply, ModelRequest, TextDelta, Usage
 from maymust.models.encode import Encoding, encode
 from maymust.models.failures import ModelFailure
-from maymust.models.json_object import object_text
 from maymust.models.message import Message, Part, ToolCall
+from maymust.models.past_call import name_of, object_text
 from maymust.models.refusals import refused_ability
 from maymust.models.sdk import failure_kind, sdk
 
@@ -137,7 +137,7 @@ def _choice(encoding: Encoding) -> Any:
 def _conversation(messages: Sequence[Message]) -> list[Any]:
     """The messages as pydantic-ai's."""
     kinds = sdk("pydantic_ai.messages", "pydantic-ai")
-    names = {call.call_id: call.name for message in messages for call in message.calls}
+    names = {call.call_id: name_of(call.name) for message in messages for call in message.calls}
     said: list[Any] = []
     for message in messages:
         if message.role == "assistant":
@@ -173,7 +173,7 @@ def _response(message: Message, kinds: Any) -> Any:
         parts=[
             *text,
             *(
-                kinds.ToolCallPart(tool_name=call.name, args=object_text(call.raw_arguments), tool_call_id=call.call_id)
+                kinds.ToolCallPart(tool_name=name_of(call.name), args=object_text(call.raw_arguments), tool_call_id=call.call_id)
                 for call in message.calls
             ),
         ]

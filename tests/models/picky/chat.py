@@ -7,7 +7,7 @@ from typing import Any
 
 from maymust.models import ModelReply
 from tests.models.picky.manners import Manners
-from tests.models.picky.wire import Bad, Wire, need, unique
+from tests.models.picky.wire import Bad, Wire, named, need, unique
 
 PATH = "/v1/chat/completions"
 KNOWN = {
@@ -83,7 +83,8 @@ def _messages(messages: list[dict[str, Any]], manners: Manners) -> None:
             need(calls is None or calls, f"messages[{place}].tool_calls: too short")
             need(calls or message.get("content"), f"messages[{place}]: content is needed without tool_calls")
             owed = list(unique([call["id"] for call in calls or ()], f"messages[{place}].tool_calls"))
-            need(all(call["id"] and call["function"]["name"] for call in calls or ()), "tool_calls: an id and a name are needed")
+            need(all(call["id"] for call in calls or ()), "tool_calls: an id is needed")
+            named([call["function"]["name"] for call in calls or ()], f"messages[{place}].tool_calls.function.name")
         else:
             need(message.get("content"), f"messages[{place}].content: must not be empty")
     need(not owed, f"An assistant message with 'tool_calls' must be followed by tool messages; missing: {', '.join(owed)}")

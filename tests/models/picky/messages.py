@@ -7,7 +7,7 @@ from typing import Any
 
 from maymust.models import ModelReply
 from tests.models.picky.manners import Manners
-from tests.models.picky.wire import Wire, digest, need, no_marks, unique
+from tests.models.picky.wire import Wire, digest, named, need, no_marks, unique
 
 PATH = "/v1/messages"
 KNOWN = {
@@ -91,6 +91,7 @@ def _messages(messages: list[dict[str, Any]], manners: Manners, shown: list[str]
             need(
                 blocks[-1]["type"] not in ("thinking", "redacted_thinking"), "The final block in an assistant message cannot be `thinking`."
             )
+            named([block["name"] for block in blocks if block["type"] == "tool_use"], f"messages.{place}.tool_use.name")
             owed = list(unique([block["id"] for block in blocks if block["type"] == "tool_use"], f"messages.{place}: `tool_use` ids"))
             need(
                 all(isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use"),

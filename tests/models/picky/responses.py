@@ -8,7 +8,7 @@ from typing import Any
 from maymust.models import ModelReply
 from tests.models.picky import chat
 from tests.models.picky.manners import Manners
-from tests.models.picky.wire import Wire, need, unique
+from tests.models.picky.wire import Wire, named, need, unique
 
 PATH = "/v1/responses"
 KNOWN = {
@@ -76,6 +76,7 @@ def _items(items: list[dict[str, Any]], manners: Manners) -> None:
                     f"rs_own{item['id'][6:].split('_')[0]}" in [one.get("id") for one in items[:place]],
                     f"Item {item['id']!r} of type 'function_call' was provided without its required 'reasoning' item.",
                 )
+            named([item["name"]], f"input[{place}].name")
             need(item["call_id"] and item["call_id"] not in owed, f"input[{place}].call_id: missing or repeated")
             owed.append(item["call_id"])
         elif kind == "function_call_output":

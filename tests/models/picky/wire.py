@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,12 @@ def no_marks(value: Any) -> Any:
 def need(true: Any, why: str) -> None:
     if not true:
         raise Bad(why)
+
+
+def named(names: list[str], where: str) -> None:
+    """Refuse names that no function can have, those of past calls too."""
+    for name in names:
+        need(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name), f"Invalid {where}: {name!r} does not match pattern '^[a-zA-Z0-9_-]{{1,64}}$'.")
 
 
 def unique(names: list[str], what: str) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ def never_twice_running(target: Any, **conditions: Any) -> ConditionalRequiremen
 
 REQUIREMENTS = [
     never_twice_running(ThinkTool, force_at_step=1),
-    ConditionalRequirement(find_order, force_at_step=2),
-    never_twice_running(get_order),
+    ConditionalRequirement(find_order, force_at_step=2, only_success_invocations=False),
+    never_twice_running(get_order, force_at_step=3),
     ConditionalRequirement(refund, only_after=get_order, max_invocations=1),
     never_twice_running(refund, name="conditional:refund:twice"),
     never_twice_running(update_ticket),

@@ -59,20 +59,20 @@ def find_order(
 
 
 @tool
-def get_order(order_id: Annotated[int, Field(description="Number of the order.", examples=[2468])], ctx: FunctionInvocationContext) -> str:
+def get_order(order_id: Annotated[int, Field(description="Number of the order.", examples=[8342])], ctx: FunctionInvocationContext) -> str:
     """Read one order by its number."""
     with shop_of(ctx).transaction() as connection:
         row = connection.execute("SELECT * FROM orders WHERE id = ?", (order_id,)).fetchone()
         if row is None:
             raise ToolError(f"there is no order {order_id}")
         connection.execute("INSERT INTO journal (action, row_id) VALUES ('get_order', ?)", (order_id,))
-    return f"order {row['id']} of {row['customer']}: {row['item']}, {row['total']} dollars, {row['status']}"
+    return f"order {row['id']}: {row['customer']} paid {row['total']} dollars for a {row['item']}, {row['status']}"
 
 
 @tool
 def refund(
-    order_id: Annotated[int, Field(description="Number of the order.", examples=[2468])],
-    amount: Annotated[int, Field(description="Dollars to pay back.", examples=[15], ge=1)],
+    order_id: Annotated[int, Field(description="Number of the order.", examples=[8342])],
+    amount: Annotated[int, Field(description="Dollars to pay back.", examples=[72], ge=1)],
     ctx: FunctionInvocationContext,
 ) -> str:
     """Pay money back for an order."""

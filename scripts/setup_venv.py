@@ -4,6 +4,8 @@ Nothing is done when the virtualenv already has what pyproject.toml asks for. Wh
 lines say what is missing on this machine and what to do about it.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -13,6 +15,10 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST, NEWEST = (3, 11), (3, 13)
@@ -22,11 +28,11 @@ WHEELS_ONLY = ["xllamacpp", "pydantic-core"]
 NO_NETWORK = ("name resolution", "connection refused", "newconnectionerror", "network is unreachable", "max retries", "timed out")
 
 
-def stop(text):
+def stop(text: str) -> NoReturn:
     sys.exit(f"\nmaymust: {text}")
 
 
-def check_python():
+def check_python() -> None:
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         others = [name for name in ("python3.13", "python3.12", "python3.11") if shutil.which(name)]
         hint = others[0] if others else "/path/to/python3.13"
@@ -36,13 +42,13 @@ def check_python():
         )
 
 
-def wanted(extra):
+def wanted(extra: str) -> dict[str, str]:
     """What the stamp of a finished install says: any difference means installing again."""
     project = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     return {"extra": extra, "pyproject": project, "python": platform.python_version(), "machine": platform.machine()}
 
 
-def explain_failure(output):
+def explain_failure(output: str) -> NoReturn:
     here = f"{platform.python_implementation()} {platform.python_version()} on {sysconfig.get_platform()}"
     lowered = output.lower()
     if any(word in lowered for word in NO_NETWORK):
@@ -59,7 +65,7 @@ def explain_failure(output):
     stop(f"pip failed, see above. ({here})")
 
 
-def make(directory, python):
+def make(directory: Path, python: Path) -> None:
     try:
         if directory.exists():
             shutil.rmtree(directory)
@@ -71,7 +77,7 @@ def make(directory, python):
         stop(f"the virtualenv in {directory} has no {python.name}.")
 
 
-def install(python, extra):
+def install(python: Path, extra: str) -> None:
     command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--editable", f"{ROOT}[{extra}]"]
     for name in WHEELS_ONLY:
         command += ["--only-binary", name]
@@ -81,7 +87,7 @@ def install(python, extra):
         explain_failure(done.stdout + done.stderr)
 
 
-def main():
+def main() -> None:
     directory, extra = Path(sys.argv[1]).resolve(), sys.argv[2]
     check_python()
     python = directory / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

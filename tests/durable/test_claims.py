@@ -244,3 +244,9 @@ def test_many_runs_share_a_store(tmp_path: Path) -> None:
         assert store._renewal.of_run(results[0].state.run_id) is None
 
     asyncio.run(main())
+
+
+def test_processes_that_make_the_file_at_once_all_use_it(zygote: Zygote, tmp_path: Path) -> None:
+    pids = [zygote.spawn(tmp_path) for _ in range(6)]
+    assert [zygote.wait(pid).get("stop_reason") for pid in pids] == ["paused"] * 6
+    assert [row.status for row in SqliteStore(tmp_path / "runs.db").runs()] == ["paused"] * 6

@@ -76,12 +76,10 @@ def _find(store: SqliteStore, beginning: str) -> str:
     """The id of the run that begins so. Raises UnusableError."""
     from maymust.cli.console import UnusableError
 
-    found = [row.run_id for row in store.runs(limit=100_000) if row.run_id.startswith(beginning)]
-    if beginning in found:
-        return beginning
-    if len(found) != 1:
-        raise UnusableError(f"{len(found) or 'no'} runs begin with {beginning!r}; `maymust runs list` shows them")
-    return found[0]
+    found = store.find(beginning)
+    if len(found) != 1 and beginning not in found:
+        raise UnusableError(f"{'several' if found else 'no'} runs begin with {beginning!r}; `maymust runs list` shows them")
+    return beginning if beginning in found else found[0]
 
 
 def list_runs(arguments: argparse.Namespace) -> int:

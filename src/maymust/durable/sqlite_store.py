@@ -173,6 +173,12 @@ class SqliteStore:
         with self.database.reading() as connection:
             return reading.read_runs(connection, self.clock(), limit)
 
+    def find(self, beginning: str, *, limit: int = 10) -> list[str]:
+        """Ids of runs that begin so."""
+        query = "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY run_id LIMIT ?"
+        with self.database.reading() as connection:
+            return [row["run_id"] for row in connection.execute(query, (len(beginning), beginning, limit)).fetchall()]
+
     def run(self, run_id: str) -> RunRow:
         """One run. Raises RunError when it is not there."""
         with self.database.reading() as connection:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("langchain.agents")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolRetryMiddleware, wrap_tool_call
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -197,6 +197,24 @@ def test_retries_of_a_failed_call_count_as_calls() -> None:
     retries = ToolRetryMiddleware(max_retries=5, initial_delay=0, on_failure="continue", retry_on=(Broken,))
     create_agent(model, tools=tools_of(execute), middleware=[retries, PolicyMiddleware(rules)]).invoke(ASK)
     assert ran == ["search", "search"]
+
+
+def test_a_call_that_other_middleware_answers_counts_and_nobody_hangs_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maymust.adapters.passage.PATIENCE", 0.1)
+    ran: list[str] = []
+
+    @wrap_tool_call
+    def cache(request: Any, handler: Any) -> Any:
+        if request.tool_call["args"].get("q") == "known":
+            return ToolMessage("from the cache", tool_call_id=request.tool_call["id"])
+        return handler(request)
+
+    rules = Policy([ConditionalRequirement("search", max_invocations=1)], tools=["think", "search", "refund"])
+    agent = agent_of(
+        scripted([("search", {"q": "known"}), ("search", {"q": "x"})], [("search", {"q": "x"})], "done"), rules, ran, before=[cache]
+    )
+    assert agent.invoke(ASK)["messages"][-1].content == "done"
+    assert ran == [], "the cached one was the one that is allowed"
 
 
 def asking() -> Policy:

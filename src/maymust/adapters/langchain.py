@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.types import Command, interrupt
 
-from maymust.adapters.langchain_messages import answer_names, batch, narrowed, outcome
+from maymust.adapters.langchain_messages import answer_names, batch, narrowed, report, take_over
 from maymust.adapters.limits import as_policy, check_rules
 from maymust.adapters.turnstile import Turnstile
 from maymust.agent.call_record import PendingCall
@@ -74,7 +74,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
         rest = {key: value for key, value in book.items() if not key.startswith("answer")}
         calls, run = [one for one in batch(state["messages"]) if one[1] is not None], self._find(book)
         if not run.begun:
-            _take_over(run, calls)
+            take_over(run, calls)
         if all(how is Outcome.OK for _, how, _ in calls) and run.may_stop():
             said = ToolMessage(f"Returning structured response: {answer}", tool_call_id=call["id"], name=call["name"])
             return {"messages": [said], "structured_response": answer, "jump_to": "end", "maymust": rest}
@@ -104,8 +104,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
         last = state["messages"][-1]
         if not isinstance(last, AIMessage) or last.tool_calls:
             return None
-        book = state["maymust"]
-        run = self._find(book)
+        book, run = state["maymust"], self._find(state["maymust"])
         objection = run.objection(empty=not last.text)
         if objection is None:
             return None
@@ -126,7 +125,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
             return _refused(call, None if word is None else word.reason)
         try:
             no = _person(run, call, *run.ask(call["id"])) if word.ask else None
-            return no or _left(run, call, handler(request))
+            return no or report(run, call, handler(request))
         except GraphBubbleUp:
             run.park(call["id"])
             raise
@@ -142,7 +141,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
             return _refused(call, None if word is None else word.reason)
         try:
             no = _person(run, call, *await run.aask(call["id"])) if word.ask else None
-            return no or _left(run, call, await handler(request))
+            return no or report(run, call, await handler(request))
         except GraphBubbleUp:
             run.park(call["id"])
             raise
@@ -157,7 +156,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
             if not run.begun:
                 calls = batch(request.state["messages"])
                 run.begin(call for call, how, _ in calls if how is None and call["name"] != book.get("answer_name"))
-                _take_over(run, [one for one in calls if one[1] is not None])
+                take_over(run, [one for one in calls if one[1] is not None])
         return run, request.tool_call
 
     def _turn(self, request: ModelRequest[Any]) -> tuple[Turnstile, dict[str, Any]]:
@@ -168,8 +167,11 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
         if run is None or run.number != book["turn"]:
             run = Turnstile.from_dict(self.policy, book, patient=True)
             if book["turn"]:
-                _take_over(run, batch(request.messages))
+                take_over(run, batch(request.messages))
         else:
+            for call, how, output in batch(request.messages) if book["turn"] else ():
+                # Somebody else's middleware may have answered in the tool's place.
+                run.leave(call["call_id"], how or Outcome.REFUSED, output)
             run.bad_replies = book.get("bad_replies", run.bad_replies)
         run.permit([tool.name for tool in request.tools if not isinstance(tool, dict)])
         run.number = book["turn"] + 1
@@ -217,20 +219,6 @@ def _reply(run: Turnstile, book: dict[str, Any], request: ModelRequest[Any], res
             elif response.structured_response is None:
                 run.leave(answers[0]["id"], Outcome.FAILED)
     return ExtendedModelResponse(model_response=response, command=Command(update={"maymust": book}))
-
-
-def _take_over(run: Turnstile, calls: Sequence[tuple[dict[str, Any], Outcome | None, Any]]) -> None:
-    for call, how, output in calls:
-        run.record(call, how or Outcome.REFUSED, output)
-
-
-def _left(run: Turnstile, call: Mapping[str, Any], result: Any) -> Any:
-    """Report how a call came back, and pass the result on."""
-    update = result.update if isinstance(result, Command) else None
-    found = [result] if isinstance(result, ToolMessage) else update.get("messages", ()) if isinstance(update, dict) else ()
-    how, output = outcome(next((one for one in found if isinstance(one, ToolMessage) and one.tool_call_id == call["id"]), None))
-    run.leave(call["id"], how or Outcome.OK, output)
-    return result
 
 
 def _refused(call: Mapping[str, Any], reason: str | None, outcome: Outcome = Outcome.REFUSED) -> ToolMessage:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest
 from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.types import Command
 
 from maymust.adapters.limits import choice, shown
 from maymust.adapters.turnstile import Turnstile
@@ -60,6 +61,21 @@ def outcome(message: ToolMessage | None) -> tuple[Outcome | None, Any]:
     if isinstance(message.artifact, dict) and "maymust" in message.artifact:
         return Outcome(message.artifact["maymust"]), None
     return (Outcome.FAILED, None) if message.status == "error" else (Outcome.OK, _json(message.content))
+
+
+def take_over(run: Turnstile, calls: Sequence[tuple[dict[str, Any], Outcome | None, Any]]) -> None:
+    """Record a batch that was run elsewhere."""
+    for call, how, output in calls:
+        run.record(call, how or Outcome.REFUSED, output)
+
+
+def report(run: Turnstile, call: Mapping[str, Any], result: Any) -> Any:
+    """Report how a call came back, and pass the result on."""
+    update = result.update if isinstance(result, Command) else None
+    found = [result] if isinstance(result, ToolMessage) else update.get("messages", ()) if isinstance(update, dict) else ()
+    how, output = outcome(next((one for one in found if isinstance(one, ToolMessage) and one.tool_call_id == call["id"]), None))
+    run.leave(call["id"], how or Outcome.OK, output)
+    return result
 
 
 def _json(content: Any) -> Any:

@@ -202,3 +202,16 @@ def test_the_providers_count_goes_before_our_estimate() -> None:
                 return len(seen)
 
     assert asyncio.run(main()) == 0
+
+
+@pytest.mark.parametrize("made", [[], "shorter", 7])
+def test_a_compaction_that_gives_something_else_is_not_used_and_the_log_says_so(made: object, caplog: pytest.LogCaptureFixture) -> None:
+    class Odd:
+        limit = 1
+
+        async def compact(self, messages: Any, model: Any) -> Any:
+            return made
+
+    result = Agent(ScriptedModel(["done"]), compaction=Odd()).run_sync("go " * 50)
+    assert result.answer == "done"
+    assert "it has to give a Compacted, or None" in caplog.text

@@ -21,7 +21,12 @@ async def compact_conversation(session: Session, messages: tuple[Message, ...]) 
     assert compaction is not None
     try:
         made = await compaction.compact(messages, session.model)
+        if not isinstance(made, Compacted | None):
+            raise TypeError(
+                f"{compaction!r}.compact() gave {made!r}; it has to give a Compacted, or None to leave the conversation as it is"
+            )
     except Exception:
+        made = None
         log.exception("run %s: the conversation could not be compacted; it goes on as it is", session.state.run_id)
     if made is not None and (wrong := valid(messages, made)):
         log.error("run %s: the compaction %r is not used: %s", session.state.run_id, compaction, wrong)

@@ -252,6 +252,9 @@ class CallRunner:
             session.give_up(record.call_id)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
+                # By whoever waits: the run, which has its own words for it, or middleware that has lost patience.
+                text = f"{tool.name} was cancelled while it ran; it may still have taken effect"
+                self._done = Done(Outcome.FAILED, text, arguments=parsed.json)
                 raise
             text = f"{tool.name} was cancelled from within"
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=CallFailed(text))
@@ -278,15 +281,8 @@ class CallRunner:
         if session.listeners.any and not record.text_answer:
             if done.outcome is Outcome.REFUSED:
                 self._emit(events.CallRefused, call_id=record.call_id, tool=record.name, reason=done.text)
-            self._emit(
-                events.CallFinished,
-                call_id=record.call_id,
-                tool=record.name,
-                outcome=done.outcome,
-                text=done.text,
-                arguments=done.arguments,
-                output=done.output,
-            )
+            said = {"outcome": done.outcome, "text": done.text, "arguments": done.arguments, "output": done.output}
+            self._emit(events.CallFinished, call_id=record.call_id, tool=record.name, **said)
 
     def _veiled(self, done: Done) -> Done:
         """The outcome with secrets masked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
@@ -64,20 +65,36 @@ class Onion:
             return
         layer = self._layers[depth]
         name = name_of(layer) or type(layer).__name__
-        passed = False
+        passed = over = False
+        inside: tuple[asyncio.Task[Any] | None, asyncio.Event] | None = None
 
         async def call_next() -> None:
-            nonlocal passed
+            nonlocal passed, inside
+            if over:
+                raise RunError(f"middleware {name!r} called call_next() for {self._context.name!r} after it had returned; nothing was run")
             if passed:
                 raise RunError(
                     f"middleware {name!r} awaited call_next() twice for {self._context.name!r}; only after a failed call may it try again"
                 )
             passed = True
+            inside = asyncio.current_task(), asyncio.Event()
             try:
                 await self.enter(depth + 1)
-            except Exception:
+            except (Exception, asyncio.CancelledError):
                 passed = False
                 raise
+            finally:
+                inside[1].set()
 
         self.stopped_at = name
-        await layer(self._context, call_next)
+        try:
+            await layer(self._context, call_next)
+        except BaseException:
+            if inside is not None and inside[0] is not None and not inside[1].is_set():
+                inside[0].cancel()
+            raise
+        finally:
+            over = True
+            if inside is not None:
+                # Left behind in a task of its own: the call has one result, and it is that of the body.
+                await inside[1].wait()

@@ -30,13 +30,14 @@ REPEAT = "python -m tests.attack.soak --seed {seed}"
 
 @dataclass
 class Tally:
-    """What came of many runs: how they ended, how many policies were refused, and the first failures."""
+    """What came of many runs: how they ended, how many policies were refused, the failures; `work` is processor time of all workers."""
 
     runs: int = 0
     unbuilt: int = 0
     turns: int = 0
     bodies: int = 0
     seconds: float = 0.0
+    work: float = 0.0
     ends: Counter[str] = field(default_factory=Counter)
     failures: dict[int, list[str]] = field(default_factory=dict)
 
@@ -46,6 +47,7 @@ class Tally:
         self.unbuilt += other.unbuilt
         self.turns += other.turns
         self.bodies += other.bodies
+        self.work += other.work
         self.ends.update(other.ends)
         self.failures.update(other.failures)
 
@@ -53,7 +55,7 @@ class Tally:
         """One paragraph."""
         rate = self.runs / self.seconds if self.seconds else 0
         lines = [
-            f"{self.runs} runs in {self.seconds:.1f} s ({rate:.0f} a second)",
+            f"{self.runs} runs in {self.seconds:.1f} s ({rate:.0f} a second), {self.work:.1f} s of processor time",
             f"{self.turns} turns, {self.bodies} bodies, {self.unbuilt} policies refused at construction",
             "ends: " + ", ".join(f"{end} {count}" for end, count in self.ends.most_common()),
         ]
@@ -80,7 +82,7 @@ def some(seeds: Iterable[int]) -> Tally:
 
 
 async def _some(seeds: Iterable[int]) -> Tally:
-    tally = Tally()
+    tally, begun = Tally(), time.process_time()
     for seed in seeds:
         try:
             _, record, problems = await one(seed)
@@ -98,6 +100,7 @@ async def _some(seeds: Iterable[int]) -> Tally:
         tally.ends[record.end] += 1
         if problems:
             tally.failures[seed] = problems
+    tally.work = time.process_time() - begun
     return tally
 
 

@@ -28,7 +28,8 @@ def test_no_model_breaks_a_rule() -> None:
     tally = many(RUNS, FIRST)
     assert not tally.failures, tally.words()
     assert tally.unbuilt <= RUNS // 50, "too many policies are refused for the rest to mean much"
-    assert not IN_CI or RUNS > 20_000 or tally.seconds < 180, tally.words()
+    # Three minutes on two processors, measured so that other work on the machine does not matter.
+    assert RUNS > 20_000 or tally.work < 2 * 180, tally.words()
     common = {"final_answer", "text_answer", "stalled", "budget", "ConflictError", "ForceUnmetError", "DeadEndError"}
     assert RUNS < 2000 or common <= set(tally.ends), f"some ends were never reached: {tally.words()}"
 

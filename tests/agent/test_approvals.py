@@ -22,6 +22,7 @@ from maymust import (
     Rule,
     RunError,
     RunState,
+    ToolError,
     ask_in_terminal,
     requirement,
     tool,
@@ -348,3 +349,21 @@ def test_no_terminal_is_no_permission(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", nothing)
         with pytest.raises(RunError, match="no terminal"):
             _agent([call("pay", amount=1), DONE], handler=ask_in_terminal).run_sync("go")
+
+
+@pytest.mark.parametrize("layers", [0, 1])
+def test_a_handler_that_raises_a_tool_error_stops_the_run_with_and_without_middleware(layers: int) -> None:
+    async def passes_on(context: Any, call_next: Any) -> None:
+        await call_next()
+
+    def down(pending: Any) -> bool:
+        raise ToolError("nobody is there")
+
+    agent = Agent(
+        ScriptedModel([call("pay", amount=1), DONE]),
+        tools=[pay],
+        requirements=[AskPermissionRequirement(["pay"], handler=down)],
+        middleware=[passes_on] * layers,
+    )
+    with pytest.raises(RunError, match=r"the handler of ask:pay raised ToolError about pay: nobody is there"):
+        agent.run_sync("go")

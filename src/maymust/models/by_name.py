@@ -26,7 +26,7 @@ def model_by_name(text: str) -> ChatModel:
     provider, _, name = text.partition(":")
     if provider not in _PROVIDERS:
         meant = closest(provider, tuple(_PROVIDERS))
-        hint = f"; did you mean {meant[0]!r}?" if meant else ""
+        hint = f"; did you mean {meant[0]!r}?" if meant else "."
         raise PolicyError(
             f'model {text!r}: unknown provider {provider!r}{hint} Give "local", "openai:NAME", "anthropic:NAME", or a ChatModel.'
         )

@@ -118,13 +118,19 @@ async def _start(session: Session) -> None:
     resumed = session.state.started
     _emit(session, events.RunStarted, resumed=resumed)
     if not resumed:
+        memories: dict[str, dict[str, Any]] = {}
         for requirement in session.plan.policy.requirements:
             hook = getattr(requirement, "on_start", None)
             if hook is not None:
-                answer = hook(run_view(session.state, requirement.name, session.deps))
+                view = replace(run_view(session.state, requirement.name, session.deps), memory={})
+                answer = hook(view)
                 if inspect.isawaitable(answer):
                     await answer
+                if view.memory:
+                    memories[requirement.name] = view.memory
         session.state.started = True
+        if memories:
+            session.apply(RulesGiven({}, memories))
 
 
 async def _call_model(session: Session, request: ModelRequest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from maymust.agent.budget import Budget
 from maymust.agent.call_ids import CallIds
@@ -210,6 +210,8 @@ _PLAIN = [
 
 
 def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
+    if data["phase"] not in get_args(Phase) or (data["calls"] and not data["turns"]):
+        raise ValueError(f"phase {data['phase']!r} with {len(data['turns'])} turns and {len(data['calls'])} calls")
     messages = Log(Message.from_dict(message) for message in data["messages"])
     history = History(Step.from_dict(step) for step in data["history"])
     turns = [Turn.from_dict(turn, history) for turn in data["turns"]]

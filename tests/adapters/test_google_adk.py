@@ -12,6 +12,7 @@ pytest.importorskip("google.adk")
 
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
@@ -68,7 +69,7 @@ def runner_of(script: Scripted, rules: Policy, execute: Callable[[str], str], *,
         return execute("refund")
 
     agent = LlmAgent(name="helper", model=script, tools=[think, search, FunctionTool(refund, require_confirmation=confirm)], **options)
-    return InMemoryRunner(agent=agent, app_name="app", plugins=[PolicyPlugin(rules), ErrorsAreResults(name="errors")])
+    return InMemoryRunner(app=App(name="app", root_agent=agent, plugins=[PolicyPlugin(rules), ErrorsAreResults(name="errors")]))
 
 
 def scripted(*turns: Any) -> Scripted:

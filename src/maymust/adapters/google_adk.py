@@ -1,4 +1,4 @@
-"""A policy in Google's Agent Development Kit: `Runner(..., plugins=[PolicyPlugin(policy)])`, first in the list."""
+"""A policy in Google's Agent Development Kit: `App(..., plugins=[PolicyPlugin(policy)])`, first in the list."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class PolicyPlugin(BasePlugin):
     def _run(self, context: Any) -> Turnstile:
         run = self._runs.get(context.invocation_id)
         if run is None:
-            raise RunError("the policy has not seen this invocation begin; a PolicyPlugin belongs into the runner's plugins")
+            raise RunError("the policy has not seen this invocation begin; a PolicyPlugin belongs into the app's plugins")
         return run
 
 

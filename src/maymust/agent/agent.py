@@ -32,6 +32,7 @@ from maymust.errors import PolicyError
 from maymust.models.by_name import model_by_name
 from maymust.models.chat_model import ChatModel
 from maymust.tools.function_tool import ApprovalMode, Tool, as_tool
+from maymust.verify.supervise import supervise as supervised
 
 T = TypeVar("T", default=str)
 _GUARD = LoopGuard()
@@ -50,6 +51,7 @@ class Agent(Generic[T]):
     output_type            the type of `result.output`; None for text
     final_answer_as_tool   False lets the model answer in text
     on_stall               "relax" obligations for a model that gives no usable reply, or "stop"
+    supervise              True also holds back calls after which the obligations could no longer be met within the budget's turns
     prompt_layout          "stable" keeps the prompt's prefix, "classic" renders the system prompt anew each step
     templates              the words of the prompt, as plain functions
     compaction             how a long conversation is made shorter for the model: `ShortenOutputs()`, `Summarise()`, or your own
@@ -79,6 +81,7 @@ class Agent(Generic[T]):
         budget: Budget | None = None,
         loop_guard: LoopGuard | None = _GUARD,
         on_stall: OnStall = "relax",
+        supervise: bool = False,
         prompt_layout: PromptLayout = "stable",
         templates: Templates = DEFAULT,
         compaction: Compaction | None = None,
@@ -98,7 +101,7 @@ class Agent(Generic[T]):
         final: FinalAnswer[T] = FinalAnswer(output_type)
         self.budget = budget if budget is not None else Budget()
         self.plan = LoopPlan(
-            policy=bound,
+            policy=supervised(bound, max_turns=self.budget.turns) if supervise else bound,
             tools=own,
             loadable=more,
             final=final,

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.reference_pages import PAGES, filled, parts
 
+from scripts.reference_pages import PAGES, filled, parts
 from tests.cli.commands import process
 
 DOCS = PAGES.parent

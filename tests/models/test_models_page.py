@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.prompt_bytes import rows
+
 from scripts.models_page import PAGE, written
 
 

@@ -34,10 +34,10 @@ def agent(middleware: Any, *turns: Any) -> Agent:
 
 
 def test_a_call_that_was_not_awaited_is_waited_for() -> None:
-    tasks = []
+    tasks: list[asyncio.Future[None]] = []
 
     async def forgets(context: FunctionInvocationContext, call_next: CallNext) -> None:
-        tasks.append(asyncio.create_task(call_next()))
+        tasks.append(asyncio.ensure_future(call_next()))
         await asyncio.sleep(0)
 
     result = agent(forgets).run_sync("go")
@@ -46,11 +46,11 @@ def test_a_call_that_was_not_awaited_is_waited_for() -> None:
 
 
 def test_a_call_that_is_passed_on_after_its_result_does_not_run() -> None:
-    late: list[asyncio.Task[None]] = []
+    late: list[asyncio.Future[None]] = []
 
     async def too_late(context: FunctionInvocationContext, call_next: CallNext) -> None:
         if context.name == "work":
-            late.append(asyncio.create_task(call_next()))
+            late.append(asyncio.ensure_future(call_next()))
         else:
             await call_next()
 
@@ -66,7 +66,7 @@ def test_a_call_that_is_passed_on_after_its_result_does_not_run() -> None:
 
 def test_a_call_left_behind_by_an_error_is_stopped_with_it() -> None:
     async def breaks(context: FunctionInvocationContext, call_next: CallNext) -> None:
-        task = asyncio.create_task(call_next())
+        task = asyncio.ensure_future(call_next())
         await asyncio.sleep(0)
         assert not task.done()
         raise ValueError("no")

@@ -43,7 +43,8 @@ def test_half_a_character_from_a_model_or_a_tool_is_replaced(store: bool, tmp_pa
         """Read a file."""
         raise OSError(f"{name}\udcff is not there")
 
-    turns = [reply("half \ud83d", call("read", raw_arguments='{"name": "\\ud83d"}')), call("re\ud83dad", name="x"), "the end \ud83d"]
+    broken = call("read", raw_arguments='{"name": "\\ud83d"}')
+    turns: list[Any] = [reply("half \ud83d", broken), call("re\ud83dad", name="x"), "the end \ud83d"]
     agent = Agent(ScriptedModel(turns), tools=[read], store=SqliteStore(tmp_path / "runs.db") if store else None)
     result = agent.run_sync("half \ud83d too")
     survives(result.state)

@@ -23,7 +23,7 @@ INSTRUCTIONS = "You work at the support desk of a small shop."
 
 def desk(rules: bool = True) -> Agent[str]:
     """The agent. Without rules, everything else is the same."""
-    model = LocalModel(bounds=Bounds(characters=120))
+    model = LocalModel(context=4096, bounds=Bounds(characters=120))
     requirements = REQUIREMENTS if rules else []
     return Agent(model, name="desk", instructions=INSTRUCTIONS, tools=TOOLS, requirements=requirements, budget=Budget(turns=12))
 

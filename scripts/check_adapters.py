@@ -78,6 +78,8 @@ def check(name: str) -> tuple[str, bool, str]:
         return name, False, str(problem)
     installed = time.perf_counter() - start
     targets = [f"tests/adapters/test_{name}.py", "tests/docs/test_docs_run.py"]
+    if name == "beeai":
+        targets.append("tests/core/test_beeai_differential.py")
     page = name.replace("_", "-")
     command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", f"test_{name} or {page}.md", *targets]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})

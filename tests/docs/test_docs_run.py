@@ -6,6 +6,7 @@ after one is what that one prints. Other fences (`python no-run`, `sh`, `mermaid
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import doctest
 import importlib.util
@@ -67,6 +68,17 @@ def run(block: Block, page: str, names: dict[str, Any]) -> None:
 PAGES = [page for page in sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]) if any(blocks(page.read_text(encoding="utf-8")))]
 
 
+@pytest.fixture
+def _event_loop_of_the_page() -> Iterator[None]:
+    """Some frameworks' `run_sync` takes the thread's event loop, and would leave one it has made itself open."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+@pytest.mark.usefixtures("_event_loop_of_the_page")
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = list(blocks(page.read_text(encoding="utf-8")))

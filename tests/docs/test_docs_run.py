@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import doctest
+import importlib
 import importlib.util
 import io
 import re
@@ -85,9 +86,11 @@ def test_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     if page.parent.name == "adapters":
         # These run in the environment of their framework.
         sources = "\n".join(block.source for block in found)
-        for module in re.findall(r"(?m)^(?:from|import) (\w+)", sources):
-            if importlib.util.find_spec(module) is None:
-                pytest.skip(f"needs {module}")
+        for module in re.findall(r"(?m)^(?:from|import) ([\w.]+)", sources):
+            try:
+                importlib.import_module(module if module.startswith("maymust.adapters.") else module.partition(".")[0])
+            except ModuleNotFoundError as missing:
+                pytest.skip(f"needs {missing.name}")
     for extra in EXTRAS:
         if importlib.util.find_spec(extra) is None and any(re.search(rf"\b{extra}\b", block.source) for block in found):
             pytest.skip(f"needs {extra}")

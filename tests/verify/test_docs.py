@@ -17,7 +17,7 @@ FINDINGS = DOCS / "reference" / "findings.md"
 @pytest.mark.parametrize("page", [FINDINGS, DOCS / "explanation" / "what-is-proved.md"], ids=lambda page: page.stem)
 def test_every_example_of_the_page_gives_what_the_page_says(page: Path) -> None:
     # The fence that closes a block is no output.
-    text = re.sub(r"^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    text = re.sub(r"^ *```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     examples = doctest.DocTestParser().get_doctest(text, {}, page.stem, str(page), 0)
     report: list[str] = []
     results = doctest.DocTestRunner(verbose=False).run(examples, out=report.append)

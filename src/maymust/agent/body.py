@@ -1,4 +1,4 @@
-"""Running a tool's body: async on the loop, sync in a thread of its own, both with a time limit."""
+"""Running a tool's body: async on the loop, sync in a thread, both with a time limit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import contextvars
 import inspect
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from maymust.agent.workers import Workers
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
 
@@ -20,7 +20,7 @@ class BodyTimeout(Exception):
     """A body took longer than its tool's timeout."""
 
 
-async def run_body(tool: Tool, values: Mapping[str, Any], context: FunctionInvocationContext) -> Any:
+async def run_body(tool: Tool, values: Mapping[str, Any], context: FunctionInvocationContext, workers: Workers) -> Any:
     """What the body returns. Raises what it raises, and BodyTimeout."""
     if tool.is_async:
         if tool.timeout is None:
@@ -32,27 +32,34 @@ async def run_body(tool: Tool, values: Mapping[str, Any], context: FunctionInvoc
             if limit.expired():
                 raise BodyTimeout(f"{tool.name} took longer than {tool.timeout:g} seconds and was cancelled") from None
             raise
-    value = await _in_thread(tool, lambda: tool.invoke(values, context))
+    value = await _in_thread(tool, lambda: tool.invoke(values, context), workers)
     return await value if inspect.isawaitable(value) else value
 
 
-async def _in_thread(tool: Tool, body: Callable[[], Any]) -> Any:
-    # A daemon thread for each call: a body that hangs starves no other one, and does not keep the process from ending.
+async def _in_thread(tool: Tool, body: Callable[[], Any], workers: Workers) -> Any:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     variables = contextvars.copy_context()
+    worker = workers.take()
+
+    def deliver(result: Any, fault: BaseException | None) -> None:
+        workers.give_back(worker)
+        _settle(done, result, fault, tool.name)
 
     def work() -> None:
         try:
             result, fault = variables.run(body), None
         except BaseException as raised:
             result, fault = None, raised
+        if workers.closed:
+            # The loop may stop before it gets to give the thread back.
+            worker.end()
         try:
-            loop.call_soon_threadsafe(_deliver, done, result, fault, tool.name)
+            loop.call_soon_threadsafe(deliver, result, fault)
         except RuntimeError:
             log.warning("the result of %s came after its run was over and is dropped", tool.name)
 
-    threading.Thread(target=work, name=f"maymust-{tool.name}", daemon=True).start()
+    worker.do(work)
     if tool.timeout is None:
         return await done
     try:
@@ -64,7 +71,7 @@ async def _in_thread(tool: Tool, body: Callable[[], Any]) -> Any:
         raise
 
 
-def _deliver(done: asyncio.Future[Any], result: Any, fault: BaseException | None, name: str) -> None:
+def _settle(done: asyncio.Future[Any], result: Any, fault: BaseException | None, name: str) -> None:
     if done.done():
         log.warning("the result of %s came too late and is dropped", name)
         return

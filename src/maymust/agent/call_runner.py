@@ -247,7 +247,7 @@ class CallRunner:
         session.apply(ToolStarted(record.call_id, parsed.json))
         self._gate.passed(record.call_id)
         try:
-            output, text = render_output(await run_body(tool, parsed.values, self._context))
+            output, text = render_output(await run_body(tool, parsed.values, self._context, session.workers))
         except asyncio.CancelledError:
             session.give_up(record.call_id)
             task = asyncio.current_task()

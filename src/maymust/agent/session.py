@@ -17,6 +17,7 @@ from maymust.agent.middleware import Middleware
 from maymust.agent.plan import LoopPlan
 from maymust.agent.reducer import apply
 from maymust.agent.state import RunState
+from maymust.agent.workers import Workers
 from maymust.core.history import History
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ChatModel
@@ -48,6 +49,7 @@ class Session:
         self.plan, self.model, self.state = plan, model, state
         self.middleware, self.show_errors = middleware, show_errors
         self.listeners = Listeners()
+        self.workers = Workers()
         self.pending: tuple[PendingCall, ...] = ()
         self.over = False
         self.told_tools = state.tools
@@ -151,6 +153,7 @@ class Session:
 
     def close(self) -> None:
         """The run is over: contexts that were kept can change nothing any more."""
+        self.workers.close()
         with self._lock:
             self.over = True
             self._changes.clear()

@@ -6,7 +6,7 @@ A state is settled when only counts, pending answers and remembered decisions ar
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maymust.core.step import Outcome
@@ -100,6 +100,13 @@ class Actions:
         if not result.states and result.ends is None:
             result.stuck = ()
         return result
+
+    def calls(self, state: int, tool: int) -> Iterator[int]:
+        """The states that one call may lead to."""
+        if tool not in self._avoid:
+            for event, after in self.automaton.targets(state, tool):
+                if tool not in self._closed or event.outcome is not Outcome.OK:
+                    yield after
 
     def _play(self, start: int, action: int) -> Outcomes:
         """Call the tool, and then what is forced, until nothing is."""

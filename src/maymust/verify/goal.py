@@ -17,7 +17,7 @@ from maymust.verify.interference import Interference
 from maymust.verify.stubborn import Stubborn
 from maymust.verify.witness import Event
 
-_NEAR = 10_000
+NEAR = 10_000
 """How many states are looked at one by one before orders of calls are left out, at the price of a way that need not be shortest."""
 
 _END = -1
@@ -28,6 +28,7 @@ class Goal:
 
     avoid    tools that must not be called
     failing  tools whose calls never succeed
+    near     how many states to look at one by one, see `NEAR`
     exact    False when the last way found need not be a shortest one
     looked   how many states were looked at
     needed   names of tools that have to succeed in any run that ends, by what the rules say one by one
@@ -41,11 +42,13 @@ class Goal:
         *,
         avoid: frozenset[int] = frozenset(),
         failing: frozenset[int] = frozenset(),
+        near: int = NEAR,
     ) -> None:
         self.automaton = automaton
         self.exact = True
         self.looked = 0
         self._limit = limit
+        self._near = near
         self._avoid = avoid
         self._failing = failing
         self._spacer = interference.spacer
@@ -101,7 +104,7 @@ class Goal:
         if not self._waits:
             return self._search(start, self._limit, settling=True)
         try:
-            return self._search(start, min(self._limit, _NEAR), settling=False)
+            return self._search(start, min(self._limit, self._near), settling=False)
         except OutOfBounds:
             self.exact = False
             way = self._search(start, self._limit, settling=True)
@@ -191,6 +194,8 @@ def useful_names(automaton: Automaton, interference: Interference) -> set[str]:
     """The tools that can bring the end nearer, and the final answer."""
     guards = [guard for _, guard in automaton.compiled.guards]
     names = {guard.owes.tool for guard in guards if guard.owes is not None} | {FINAL_ANSWER}
+    # From where it is asked, something may be owed already.
+    names |= {name for guard in guards for atom in guard.pending for name in atom.then}
     # What is forced at a step has to be open by then, or the run breaks off.
     names |= {guard.target for guard in guards if any(isinstance(atom, StepAtom) for atom in guard.forces)}
     names |= {automaton.tools[place] for place in range(automaton.final) if interference.overriders >> place & 1}
@@ -201,8 +206,7 @@ def useful_names(automaton: Automaton, interference: Interference) -> set[str]:
             more: set[str] = set()
             if guard.target == name:
                 more = {atom.tool for group in guard.needs for atom in group if isinstance(atom, CountedAtom)}
-            # What a call makes owed has to be answered; and what it forces, also where it was forced itself.
-            more |= {tool for atom in guard.pending if atom.tool == name for tool in atom.then}
+            # What a call forces counts as well, also where it was forced itself.
             if any(isinstance(atom, LastAtom) and atom.tool == name for atom in guard.forces):
                 more.add(guard.target)
                 # A force that lapses saves a call.

@@ -59,12 +59,12 @@ class Hopeless:
             return False
         if automaton.is_barred(state, automaton.final):
             return True
-        possible = self._possible(state)
+        possible = self.possible(state)
         if not self._is_served(state, automaton.final, possible):
             return True
         return any(state & flag == owed and not tools & possible for flag, owed, tools in self._debts)
 
-    def _possible(self, state: int) -> int:
+    def possible(self, state: int) -> int:
         """The tools that can be called, as far as that is a matter of what they wait for."""
         barred = self._automaton.is_barred
         waiting = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from maymust.core.guard import LastAtom, RecentAtom
-from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.verify.actions import Actions
 from maymust.verify.automaton import Automaton
@@ -112,26 +111,6 @@ def _ends_without(automaton: Automaton, interference: Interference, name: str, l
     try:
         if interference.looks_back and interference.spacers == (tool,):
             return Goal(automaton, interference, limit, failing=frozenset({tool})).way(automaton.start) is not None
-        return _ends_early_or_late(automaton, Ending(Actions(automaton, interference, closed=frozenset({tool})), limit), tool, limit)
+        return Ending(Actions(automaton, interference, closed=frozenset({tool})), limit).can_end_from(automaton.start)
     except OutOfBounds:
         return True
-
-
-def _ends_early_or_late(automaton: Automaton, ending: Ending, closed: int, limit: int) -> bool:
-    """Whether some run ends. As long as a step is to come at which something is forced, every state is looked at."""
-    seen, waiting, late = {automaton.start}, [automaton.start], dict[int, None]()
-    for state in waiting:
-        if automaton.compiled.is_past(state):
-            late[state] = None
-            continue
-        if len(seen) > limit:
-            raise OutOfBounds
-        situation = automaton.situation(state)
-        if situation.may_stop:
-            return True
-        for tool in situation.tools:
-            for event, after in automaton.targets(state, tool):
-                if after not in seen and not (tool == closed and event.outcome is Outcome.OK):
-                    seen.add(after)
-                    waiting.append(after)
-    return any(ending.can_end_from(state) for state in late)

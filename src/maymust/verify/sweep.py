@@ -51,7 +51,6 @@ class Sweep:
         self.silent = set(range(len(automaton.clauses)))
         self.early: dict[int, Way] = {}
         """States before the last step that some rule asks for: all of them."""
-        self._early_ends: set[int] = set()
         self._limit = limit
         self._guards = [guard for _, guard in automaton.compiled.guards]
         self._ways: dict[int, tuple[int, Way]] = {}
@@ -109,7 +108,6 @@ class Sweep:
             self.early = {}
             waiting, after = [], {automaton.start: (-1, ())}
         stand_in = stand_ins(automaton)
-        sources: dict[int, list[int]] = {}
         for state in waiting:
             if len(waiting) > self._limit:
                 raise OutOfBounds
@@ -125,7 +123,6 @@ class Sweep:
                     continue
                 for event, target in automaton.targets(state, tool):
                     self._actions.moves += 1
-                    sources.setdefault(target, []).append(state)
                     here = (*way, event)
                     if automaton.compiled.is_past(target):
                         after.setdefault(target, (-1, here))
@@ -134,7 +131,8 @@ class Sweep:
                         waiting.append(target)
         self.looked += len(self.early)
         roots = self._settle(after)
-        self._read_early(sources, after)
+        if self.doomed is None:
+            self.doomed = next((way for state, way in self.early.items() if not self.can_end(state)), None)
         return roots
 
     def _settle(self, raw: dict[int, tuple[int, Way]]) -> list[int]:
@@ -157,24 +155,8 @@ class Sweep:
         if self.automaton.situation(state).fault == "dead_end" and self.dead_end is None:
             self.dead_end = way
 
-    def _read_early(self, sources: dict[int, list[int]], after: Iterable[int]) -> None:
-        """Find the early states from which the run may end."""
-        good = [state for state in self.early if self.automaton.situation(state).may_stop]
-        good += [state for state in after if self.can_end(state)]
-        seen = set(good)
-        while good:
-            for source in sources.get(good.pop(), ()):
-                if source not in seen:
-                    seen.add(source)
-                    good.append(source)
-        self._early_ends = seen
-        if self.doomed is None:
-            self.doomed = next((way for state, way in self.early.items() if state not in seen), None)
-
     def can_end(self, state: int) -> bool:
         """Whether some way leads from any state of the automaton to one in which the run may end."""
-        if state in self.early:
-            return state in self._early_ends
         return self._ending.can_end_from(state)
 
     # --- after it ---

@@ -56,9 +56,19 @@ def narrowed_schema(own: Any, fragments: Sequence[Fragment], root: Mapping[str, 
     narrow = {key: value for key, value in schema.items() if key not in _SAID}
     for fragment in fragments:
         narrow = _both(narrow, fragment, root)
+    if "not" not in schema:
+        # Few grammars of providers know it. Values that a list leaves are left out of the list above.
+        narrow = _without_not(narrow)
     if "default" in said and not all(_admits(fragment, said["default"]) for fragment in fragments):
         del said["default"]
     return {**said, **narrow}
+
+
+def _without_not(schema: Mapping[str, Any]) -> Schema:
+    plain = {key: value for key, value in schema.items() if key != "not"}
+    if "anyOf" in plain:
+        plain["anyOf"] = [_without_not(part) if isinstance(part, Mapping) else part for part in plain["anyOf"]]
+    return plain
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any], root: Mapping[str, Any]) -> Schema:

@@ -15,8 +15,12 @@ __all__ = ["DECIDED", "Fragment", "Undecided", "admits", "check_fragments", "has
 Fragment = Mapping[str, Any]
 """A JSON Schema of one parameter."""
 
-DECIDED = frozenset({"type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"})
-"""The keywords by which `has_value` decides. Any other keyword counts as satisfiable and is judged when a call comes in."""
+DECIDED = frozenset(
+    {"type", "enum", "const", "not", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength"}
+)
+"""The keywords by which `has_value` decides, `not` where it lists values. Any other keyword counts as satisfiable and is judged when a
+call comes in.
+"""
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LENGTHS = ("minLength", "maxLength")
@@ -65,6 +69,8 @@ def _well_formed(keyword: str, value: Any) -> bool:
     if keyword == "type":
         names = value if isinstance(value, list | tuple) else (value,)
         return all(isinstance(name, str) and name in _KINDS for name in names)
+    if keyword == "not":
+        return isinstance(value, Mapping | bool)
     if keyword == "pattern":
         try:
             re.compile(value)
@@ -93,7 +99,7 @@ def spoken_kind(fragment: Fragment) -> str | None:
 
 def has_value(fragments: Sequence[Fragment]) -> bool:
     """True unless no JSON value satisfies all fragments together, as far as the keywords in `DECIDED` tell."""
-    fragments = [{key: value for key, value in fragment.items() if key in DECIDED and _well_formed(key, value)} for fragment in fragments]
+    fragments = [{key: value for key, value in fragment.items() if _decides(key, value)} for fragment in fragments]
     candidates = _candidates(fragments)
     if candidates is not None:
         return any(all(admits(fragment, value) for fragment in fragments) for value in candidates)
@@ -103,6 +109,12 @@ def has_value(fragments: Sequence[Fragment]) -> bool:
             names = fragment["type"] if isinstance(fragment["type"], list | tuple) else (fragment["type"],)
             kinds &= frozenset().union(*(_KINDS[name] for name in names))
     return any(_kind_has_value(kind, fragments) for kind in kinds)
+
+
+def _decides(keyword: str, value: Any) -> bool:
+    if keyword == "not":
+        return isinstance(value, Mapping) and value.keys() == {"enum"} and _well_formed("enum", value["enum"])
+    return keyword in DECIDED and _well_formed(keyword, value)
 
 
 def _candidates(fragments: Iterable[Fragment]) -> list[Any] | None:
@@ -116,6 +128,8 @@ def _candidates(fragments: Iterable[Fragment]) -> list[Any] | None:
 
 
 def _kind_has_value(kind: str, fragments: Sequence[Fragment]) -> bool:
+    if kind in ("boolean", "null"):
+        return any(all(admits(fragment, value) for fragment in fragments) for value in ((True, False) if kind == "boolean" else (None,)))
     if kind == "string":
         least = max((fragment["minLength"] for fragment in fragments if "minLength" in fragment), default=0)
         most = min((fragment["maxLength"] for fragment in fragments if "maxLength" in fragment), default=math.inf)

@@ -106,6 +106,9 @@ def fragment_words(fragment: Fragment, *, most: int = _MOST_VALUES) -> str:
         if keyword == "type":
             names = (value,) if isinstance(value, str) else value
             parts.append(" or ".join(_ARTICLES.get(name, f"a {name}") for name in names))
+        elif keyword == "not" and isinstance(value, Mapping) and value.keys() == {"enum"}:
+            more = f" and {len(value['enum']) - most} more" if len(value["enum"]) > most else ""
+            parts.append(f"other than {', '.join(_json(item) for item in value['enum'][:most])}{more}")
         elif keyword == "enum":
             more = f" and {len(value) - most} more" if len(value) > most else ""
             parts.append(f"one of {', '.join(_json(item) for item in value[:most])}{more}" if value else "no value at all")

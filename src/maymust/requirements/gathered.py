@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maymust.core.history import History
@@ -122,11 +122,16 @@ def as_values(found: Any, label: str) -> list[Any]:
 
 def key_of(value: Any) -> Any:
     """What tells JSON values apart: 1 and 1.0 are equal, 1 and true are not."""
-    if isinstance(value, str):
-        return value
+    return value if isinstance(value, str) else (json.dumps(_whole(value), sort_keys=True, default=repr),)
+
+
+def _whole(value: Any) -> Any:
+    """The value with each number that is whole as one, at whatever depth."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return (json.dumps(value, sort_keys=True),)
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(part) for key, part in value.items()}
+    return [_whole(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 class Snapshot:

@@ -132,6 +132,8 @@ def _is_listing(fragment: Any) -> bool:
         return all(part == {"type": "null"} or _is_listing(part) for part in fragment["anyOf"])
     if fragment.keys() == {"type", "items"} and fragment["type"] == "array":
         return _is_listing(fragment["items"])
+    if fragment.keys() == {"not"} and isinstance(fragment["not"], dict) and fragment["not"].keys() == {"enum"}:
+        return isinstance(fragment["not"]["enum"], list)
     if not isinstance(fragment.get("enum"), list) or not fragment.keys() <= {"enum", "type", "minimum", "maximum"}:
         return False
     try:

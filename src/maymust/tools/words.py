@@ -84,9 +84,7 @@ def describe(schema: Any, root: Mapping[str, Any] | None = None) -> str:
     if "$ref" in schema:
         return _described_reference(schema["$ref"], root)
     if "enum" in schema:
-        options = [shorten(item) for item in schema["enum"][:_VALUES]]
-        more = f" and {len(schema['enum']) - _VALUES} more" if len(schema["enum"]) > _VALUES else ""
-        return f"one of {', '.join(options)}{more}" if options else "no value at all"
+        return f"one of {_values(schema['enum'])}" if schema["enum"] else "no value at all"
     if "const" in schema:
         return "only " + shorten(schema["const"])
     words = []
@@ -97,9 +95,19 @@ def describe(schema: Any, root: Mapping[str, Any] | None = None) -> str:
     words += [said.format(shorten(schema[key])) for key, said in _BOUNDS.items() if key in schema]
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping) and {"enum", "const"} & schema["items"].keys():
         words.append(f"each item {describe(schema['items'], root)}")
+    excluded = schema["not"] if "not" in schema else None
+    if isinstance(excluded, Mapping) and excluded.keys() == {"enum"}:
+        words.append(f"other than {_values(excluded['enum'])}")
+        schema = {key: value for key, value in schema.items() if key != "not"}
     if others := {key: value for key, value in schema.items() if key not in _KNOWN}:
         words += [] if {"properties", "items"} & others.keys() else ["matching " + shorten(others)]
     return ", ".join(words) or "any value"
+
+
+def _values(values: Any) -> str:
+    """The first of some values, and how many more there are."""
+    more = f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
+    return ", ".join(shorten(item) for item in values[:_VALUES]) + more
 
 
 def describe_keyword(keyword: str | None, value: Any, message: str) -> str:

@@ -21,7 +21,7 @@ from maymust import (
     RunState,
     tool,
 )
-from maymust.events import QuestionAnswered, QuestionAsked, RunEvent
+from maymust.events import QuestionAnswered, QuestionAsked, RunEvent, RunStarted
 from maymust.models import ScriptedModel, call, reply
 
 
@@ -419,3 +419,23 @@ def test_a_child_that_takes_too_long_is_stopped() -> None:
     assert result.answer == "b"
     assert "0.02" in (result.steps[0].text or "")
     assert result.state.past_children[0][1].stop_reason == "aborted"
+
+
+def test_a_listener_may_hear_the_runs_of_child_agents_too() -> None:
+    async def main() -> tuple[list[tuple[str, str]], list[str]]:
+        deep = Agent(ScriptedModel(["deep down"]), name="deep", description="Goes deep.")
+        child = Agent(
+            ScriptedModel([call("deep", task="go", call_id="d"), "found"]), name="child", description="Looks.", tools=[deep.as_tool()]
+        )
+        parent = Agent(ScriptedModel([call("child", task="look", call_id="c"), "done"], name="scripted:parent"), tools=[child.as_tool()])
+        run = parent.start("go")
+        everywhere: list[tuple[str, str]] = []
+        here: list[str] = []
+        run.on(RunStarted, lambda event: everywhere.append((event.run_id.removeprefix(run.id), event.agent or event.model)), children=True)
+        run.on(RunStarted, lambda event: here.append(event.run_id))
+        await run
+        return everywhere, [one.removeprefix(run.id) for one in here]
+
+    everywhere, here = asyncio.run(main())
+    assert everywhere == [("", "scripted:parent"), ("/c", "child"), ("/c/d", "deep")]
+    assert here == [""]

@@ -98,6 +98,7 @@ class ChildTool(Tool):
             fold=fold,
             recovers=parent.recovers,
         )
+        parent.listeners.hand_down(session.listeners)
         _pass_questions_on(session, parent, call_id)
         return session
 

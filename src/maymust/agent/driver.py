@@ -116,7 +116,7 @@ async def _land(session: Session, flight: dict[str, asyncio.Task[None]]) -> None
 
 async def _start(session: Session) -> None:
     resumed = session.state.started
-    _emit(session, events.RunStarted, resumed=resumed)
+    _emit(session, events.RunStarted, resumed=resumed, agent=session.plan.agent, model=session.model.name)
     if not resumed:
         memories: dict[str, dict[str, Any]] = {}
         for requirement in session.plan.policy.requirements:
@@ -170,7 +170,8 @@ def _announce(session: Session, number: int) -> None:
         session.told_tools = session.state.tools
         _emit(session, events.ToolsChanged, tools=tuple(tool.name for tool in session.told_tools))
     measure = coming.measure.reason if coming.measure is not None else None
-    _emit(session, events.TurnStarted, number=number, permit=coming.permit, relaxed=coming.relaxed, grace=coming.grace, measure=measure)
+    told = {"relaxed": coming.relaxed, "grace": coming.grace, "measure": measure, "seconds": session.deciding}
+    _emit(session, events.TurnStarted, number=number, permit=coming.permit, **told)
     for tool, requirement in coming.permit.lapsed:
         _emit(session, events.ForceLapsed, tool=tool, requirement=requirement)
     if coming.relaxed:

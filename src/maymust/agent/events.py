@@ -21,9 +21,11 @@ class RunEvent:
 
 @dataclass(slots=True)
 class RunStarted(RunEvent):
-    """The run begins, or goes on after a pause (`resumed`)."""
+    """The run begins, or goes on after a pause (`resumed`). `agent` is the name of its agent, `model` that of its model."""
 
     resumed: bool = False
+    agent: str | None = None
+    model: str = ""
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class TurnStarted(RunEvent):
     relaxed  obligations are off in it (the ladder)
     grace    it is made beyond the budget, to answer
     measure  what the loop guard does about it, in words
+    seconds  what it took the rules to decide it; None where it was decided before the run began, or before this process
     """
 
     number: int
@@ -40,6 +43,7 @@ class TurnStarted(RunEvent):
     relaxed: bool = False
     grace: bool = False
     measure: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(slots=True)

@@ -27,12 +27,13 @@ class Listeners:
     def __init__(self) -> None:
         self._observers: list[tuple[type[RunEvent], Handler]] = []
         self._blocking: list[tuple[type[RunEvent], Handler]] = []
+        self._handed_down: list[tuple[type[RunEvent], Handler, bool]] = []
         self._streams: list[EventStream] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.any = False
         self.paced = False
 
-    def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False) -> None:
+    def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False, children: bool = False) -> None:
         """Call `handler` with each event of this kind. Raises PolicyError for a blocking listener to an event that cannot be answered."""
         if not _is_event_class(kind):
             raise PolicyError(f"run.on({kind!r}): give a class of maymust.events")
@@ -40,7 +41,14 @@ class Listeners:
             names = ", ".join(sorted(one.__name__ for one in BLOCKING))
             raise PolicyError(f"a blocking listener can answer {names}, and {kind.__name__} is neither; leave out blocking=True")
         (self._blocking if blocking else self._observers).append((kind, handler))
+        if children:
+            self._handed_down.append((kind, handler, blocking))
         self.any = True
+
+    def hand_down(self, child: Listeners) -> None:
+        """Let the listeners that asked for it hear a child agent's run as well."""
+        for kind, handler, blocking in self._handed_down:
+            child.on(kind, handler, blocking=blocking, children=True)
 
     def stream(self) -> EventStream:
         """A new stream of all events from now on."""

@@ -95,13 +95,16 @@ class Run(Generic[T]):
             raise RunError(f"run {self.id} is over; continue the conversation with agent.start(..., previous=result)")
         self._in_loop(self._receive, said)
 
-    def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], blocking: bool = False) -> Run[T]:
-        """Call `handler` (sync or async) with each event of this kind.
+    def on(
+        self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], blocking: bool = False, *, children: bool = False
+    ) -> Run[T]:
+        """Call `handler` (sync or async) with each event of this kind; with `children` also with those of child agents, at any depth.
 
+        The `run_id` of a child's events is that of the run that called it, "/", and the id of the call.
         An observer that raises is logged. A blocking listener to the start of a call or a model call is awaited and may answer or
         refuse it; one that raises stops the run before anything is done. Returns the run.
         """
-        self._session.listeners.on(kind, handler, blocking=blocking)
+        self._session.listeners.on(kind, handler, blocking=blocking, children=children)
         return self
 
     def follow(self, source: ToolSource) -> Run[T]:

@@ -53,6 +53,8 @@ class Session:
         self.pending: tuple[PendingCall, ...] = ()
         self.over = False
         self.told_tools = state.tools
+        # Seconds that the coming turn's plan took to make.
+        self.deciding: float | None = None
         # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
         self.tentative = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
         self._deps = deps
@@ -70,7 +72,13 @@ class Session:
 
     def apply(self, event: Event) -> None:
         """Fold an event into the state."""
+        if not self.listeners.any:
+            self.state = self._fold(self.state, event)
+            return
+        begun, before = time.perf_counter(), self.state.coming
         self.state = self._fold(self.state, event)
+        if self.state.coming is not before:
+            self.deciding = time.perf_counter() - begun
 
     def hear_cancel(self, cancel: Callable[[], None]) -> None:
         """Call `cancel` when somebody cancels the run from outside."""

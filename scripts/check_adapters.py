@@ -43,10 +43,10 @@ def cache() -> Path:
     return Path(named) if named else base / "maymust" / "adapters"
 
 
-def environment(name: str) -> Path:
-    """The Python of a framework's virtualenv, made if it is not there."""
+def environment(name: str, pins: list[str] | None = None) -> Path:
+    """The Python of a framework's virtualenv, made if it is not there. Without `pins`, those of the adapter."""
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    wanted = [*needs, *PINS[name], *SHARED]
+    wanted = [*needs, *(PINS[name] if pins is None else pins), *SHARED]
     stamp_text = json.dumps([wanted, sys.version])
     directory = cache() / name
     python = directory / ("Scripts/python.exe" if os.name == "nt" else "bin/python")

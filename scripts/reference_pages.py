@@ -1,4 +1,4 @@
-"""Write the parts of the reference pages that are made from the code: `python scripts/reference_pages.py`.
+"""Write the parts of the reference pages that are made from the code: `python -m scripts.reference_pages`.
 
 A test compares them, so a page never says something else than the command or the parser.
 """
@@ -9,8 +9,10 @@ from pathlib import Path
 
 from maymust.cli.main import build_parser
 from maymust.policyfile.cases import CASE
+from maymust.policyfile.gateway_terms import GATEWAY
 from maymust.policyfile.problem import TITLES
 from maymust.policyfile.vocabulary import KINDS, TOP, Word
+from scripts.api_reference import api_tables, event_sections
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "reference"
 BEGIN, END = "<!-- made by scripts/reference_pages.py: {} -->\n", "<!-- end of {} -->\n"
@@ -52,9 +54,12 @@ def parts() -> dict[str, dict[str, str]]:
     rules = "\n".join(f"### {kind.key}\n\n{kind.about}\n\n{words('key', {kind.key: kind.target, **kind.words})}" for kind in KINDS.values())
     codes = {str(code): title for code, title in TITLES.items()}
     return {
+        "api.md": {"names": api_tables()},
         "cli.md": {"help": cli_part()},
+        "events.md": {"events": event_sections()},
         "policy-file.md": {
             "keys": texts("key", TOP),
+            "gateway": texts("key", GATEWAY),
             "rules": rules,
             "cases": texts("key", CASE),
             "codes": texts("code", codes),

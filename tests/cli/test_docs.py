@@ -16,7 +16,7 @@ FENCE = re.compile(r"(?m)^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.DOTA
 @pytest.mark.parametrize("page", parts())
 def test_a_reference_page_says_what_the_code_says(page: str) -> None:
     text = (PAGES / page).read_text(encoding="utf-8")
-    assert text == filled(page, text), "run: python scripts/reference_pages.py"
+    assert text == filled(page, text), "run: python -m scripts.reference_pages"
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS)

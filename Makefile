@@ -10,14 +10,14 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-adapters soak lint types bench eval clean
+.PHONY: help demo test test-adapters soak lint types docs bench eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 demo:  ## a support desk under rules, on a small local model; QUESTION="..." asks something else
-	$(SETUP) local
+	$(SETUP) local,yaml
 	@$(RUN)/python -m examples.support_desk.demo
 
 test:  ## all tests
@@ -41,6 +41,11 @@ lint:  ## style, and the direction of imports
 types:  ## the strict type checker
 	$(SETUP) dev
 	@$(RUN)/mypy
+
+docs:  ## the documentation site, into build/docs; a warning or a dead internal link is an error
+	$(SETUP) dev
+	@$(RUN)/sphinx-build -W --keep-going -q docs build/docs
+	@echo "open build/docs/index.html"
 
 bench:  ## what a step costs
 	$(SETUP) dev

@@ -1,6 +1,6 @@
 """Was every change allowed? Asked of the database alone: nothing here knows of the agent, its rules or its steps."""
 
-from examples.support_desk.tools import Shop
+from .tools import Shop
 
 BROKEN = {
     "more than one refund was made": "SELECT count(*) FROM refunds HAVING count(*) > 1",

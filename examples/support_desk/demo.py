@@ -9,23 +9,26 @@ import logging
 import os
 import sys
 
-from examples.support_desk.check import changes, is_the_right_change, violations
-from examples.support_desk.rules import REQUIREMENTS, TOOLS
-from examples.support_desk.show import Screen
-from examples.support_desk.tools import Shop
 from maymust import Agent, Budget, MaymustError, RunResult
+from maymust.models import ChatModel
 from maymust.models.local import LocalModel
 from maymust.models.structured import Bounds
+
+from .check import changes, is_the_right_change, violations
+from .rules import TOOLS, policy
+from .show import Screen
+from .tools import Shop
 
 QUESTION = "Refund 40 dollars to Maria Lopez for order 1007."
 INSTRUCTIONS = "You work at the support desk of a small shop."
 
 
-def desk(rules: bool = True) -> Agent[str]:
+def desk(rules: bool = True, model: str | ChatModel = "local") -> Agent[str]:
     """The agent. Without rules, everything else is the same."""
-    model = LocalModel(context=4096, bounds=Bounds(characters=120))
-    requirements = REQUIREMENTS if rules else []
-    return Agent(model, name="desk", instructions=INSTRUCTIONS, tools=TOOLS, requirements=requirements, budget=Budget(turns=12))
+    if model == "local":
+        model = LocalModel(context=4096, bounds=Bounds(characters=120))
+    ruled = policy() if rules else None
+    return Agent(model, name="desk", instructions=INSTRUCTIONS, tools=TOOLS, policy=ruled, budget=Budget(turns=12))
 
 
 async def ask(agent: Agent[str], question: str, shop: Shop, screen: Screen | None = None) -> RunResult[str]:

@@ -13,6 +13,7 @@ import pytest
 from examples.support_desk.check import changes, is_the_right_change, violations
 from examples.support_desk.demo import QUESTION, ask, desk
 from examples.support_desk.rules import policy
+from examples.support_desk.script import SCRIPT
 from examples.support_desk.tools import Shop
 from maymust import Agent, Budget, History, RunResult
 from maymust.models import ScriptedModel, call
@@ -75,6 +76,16 @@ def test_the_demo_tells_the_story_and_checks_the_database() -> None:
         "the difference",
     ):
         assert words in done.stdout
+
+
+def test_of_what_the_hurried_script_tries_only_the_lawful_part_happens(shop: Shop) -> None:
+    result = asyncio.run(ask(desk(model=ScriptedModel(SCRIPT)), QUESTION, shop))
+    assert result.stop_reason == "final_answer"
+    assert_every_step_was_lawful(result)
+    refunds = [str(step.outcome) for step in result.steps if step.tool == "refund"]
+    assert refunds == ["refused", "refused", "failed", "refused", "ok", "refused"]
+    assert violations(shop) == []
+    assert changes(shop) == ["order 1007: 40 dollars paid back", "ticket 31: open -> solved"]
 
 
 def test_the_check_finds_what_the_rules_do_not_allow(shop: Shop) -> None:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from maymust.core.fragment import has_value
 from maymust.core.history import History
 from maymust.core.requirement import RunView
 from maymust.errors import PolicyError
+from maymust.requirements.fit import Fit
 from maymust.requirements.gathered import Gathered, Snapshot, Source, as_values
 from maymust.requirements.predicate import function_text, is_async, takes_run
 
@@ -40,8 +40,7 @@ class ValuesOf:
             if is_async(self.function):
                 raise PolicyError(f"{label}: one_of is async; it has to answer at once with a list of values")
             self._takes_run = takes_run(self.function, f"{label}: one_of")
-        self._schema, self._bounds = schema, bounds
-        self._kinds = _kinds(schema)
+        self.fit = Fit(schema, bounds)
         self.fixed = () if one_of is None or callable(one_of) else tuple(fit for value in one_of for fit in self.fit(value))
         if one_of is not None and self.function is None and not self.fixed:
             raise PolicyError(f"{label}: the tool takes none of the values in one_of")
@@ -50,17 +49,6 @@ class ValuesOf:
         places = [[source.tool, source.side, source.text] for source in self.sources]
         shared = json.dumps([places, last_only, schema, bounds], sort_keys=True, default=repr)
         self.key: object = self if any(source.is_code for source in self.sources) else shared
-
-    def fit(self, value: Any) -> list[Any]:
-        """The value in the form that the parameter takes: a number as text where only text is taken, and the reverse.
-
-        Empty when the parameter does not take it at all, so that the rest is what a call can use.
-        """
-        if self._kinds == {"string"} and isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        elif isinstance(value, str) and self._kinds and self._kinds <= {"integer", "number"}:
-            value = _number(value)
-        return [value] if has_value([{"const": value}, self._schema, self._bounds]) else []
 
     def gathered(self, history: History) -> Gathered:
         """The values of the sources in this run; requirements with the same sources share them."""
@@ -89,20 +77,3 @@ class ValuesOf:
             found += gathered.after(gathered.calls(history)).values
         return Snapshot(found)
 
-
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types a schema names, null left out; empty when it does not say."""
-    named: set[str] = set()
-    for part in (schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        named.update((kind,) if isinstance(kind, str) else kind or ())
-    return named - {"null"}
-
-
-def _number(text: str) -> Any:
-    """The number that a text is, or the text itself."""
-    try:
-        number = json.loads(text)
-    except ValueError:
-        return text
-    return number if isinstance(number, int | float) and not isinstance(number, bool) else text

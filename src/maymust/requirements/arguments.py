@@ -10,11 +10,12 @@ from maymust.core.fragment import check_fragments, has_value
 from maymust.core.history import History
 from maymust.core.requirement import DEFAULT_PRIORITY, RunView, check_enabled, check_priority
 from maymust.core.rule import Rule
-from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, did_you_mean, target_text, tool_name
+from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, target_text
 from maymust.errors import PolicyError
 from maymust.requirements.argument_values import ValuesOf
 from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.gathered import Source, as_values, reader
+from maymust.requirements.parameter import parameter_schema
 from maymust.requirements.targets import resolve, resolve_one
 
 
@@ -120,7 +121,7 @@ class ArgumentRequirement:
         """Return the requirement over these tools. Raises PolicyError for unknown tools and parameters."""
         label = self._label
         target = resolve_one(self.target, tools, where=f"{label}: target")
-        schema = _schema_of(target, self.param, tools, label)
+        schema = parameter_schema(target, self.param, tools, label)
         sources = (
             *self._sources("from_output", "output", tools),
             *self._sources("from_argument", "arguments", tools),
@@ -154,7 +155,7 @@ class ArgumentRequirement:
             text, read = reader(place, side, where)
             for name in resolve(tool, tools, where=where):
                 if side == "arguments" and text == place and not text.startswith("$"):
-                    _schema_of(name, text, tools, where)
+                    parameter_schema(name, text, tools, where)
                 found.append(Source(name, side, text, read, is_code=callable(place)))
         return tuple(found)
 
@@ -171,20 +172,3 @@ def _pairs(given: Any, label: str) -> tuple[tuple[Any, Any], ...]:
             raise PolicyError(f"{label} has to be a pair of a tool and a place, e.g. {example}, or a list of them, got {pair!r}")
     return tuple((tool, place) for tool, place in pairs)
 
-
-def _schema_of(tool: str, parameter: str, tools: Sequence[ToolLike], label: str) -> Mapping[str, Any]:
-    """The tool's own schema of a parameter; empty when it is not known. Raises PolicyError for a parameter the tool does not take."""
-    spec = next(one for one in tools if tool_name(one) == tool)
-    schema = getattr(spec, "parameters", None)
-    if not isinstance(schema, Mapping):
-        return {}
-    properties = schema.get("properties", {})
-    if parameter in properties:
-        own = properties[parameter]
-        target = str(own.get("$ref", "")).rpartition("/")[2] if isinstance(own, Mapping) else ""
-        found = schema.get("$defs", {}).get(target, own)
-        return found if isinstance(found, Mapping) else {}
-    if schema.get("additionalProperties", True) is False:
-        near = did_you_mean(parameter, properties) or f"; its parameters are {', '.join(properties) or 'none'}"
-        raise PolicyError(f"{label}: {tool} has no parameter called {parameter}{near}")
-    return {}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from maymust.core.history import History
 from maymust.core.step import Step
 from maymust.errors import PolicyError
+from maymust.requirements.step_log import StepLog
 
 
 class Source:
@@ -145,64 +143,26 @@ class Snapshot:
         self.values = list(distinct.values())
 
 
-class Gathered:
-    """The values of one run, in the order in which they were first seen. It grows with the steps, and is right for every version.
+class Gathered(StepLog):
+    """The values of one run, in the order in which they were first seen.
 
     sources    where they come from
     last_only  only the values of the last call of all sources count
     fit        gives a value in the form that the parameter takes, in a list; an empty one when the parameter does not take it
     """
 
-    __slots__ = (
-        "_asked",
-        "_ends",
-        "_fit",
-        "_keys",
-        "_last_only",
-        "_lock",
-        "_newest",
-        "_places",
-        "_read",
-        "_sources",
-        "_starts",
-        "_values",
-        "kept",
-    )
-
     def __init__(self, sources: Sequence[Source], last_only: bool, fit: Callable[[Any], list[Any]]) -> None:
         self._sources: dict[str, list[Source]] = {}
         for source in sources:
             self._sources.setdefault(source.tool, []).append(source)
+        super().__init__(self._sources)
         self._last_only = last_only
         self._fit = fit
-        self._lock = threading.Lock()
-        self._read = dict.fromkeys(self._sources, 0)
         self._values: list[Any] = []
-        self._places: list[int] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._keys: set[Any] = set()
         self._newest: tuple[int, Snapshot] = (0, Snapshot(()))
-        self._asked = (-1, 0)
-        self.kept: dict[object, tuple[int, Any]] = {}
-        """What readers made of the values they saw last, with the number of calls it stands for."""
-
-    def calls(self, history: History) -> int:
-        """How many calls of the sources there are in this version of the history. O(1) at the newest one."""
-        length = len(history)
-        asked = self._asked
-        if asked[0] == length:
-            return asked[1]
-        places = history.tally(False).places
-        for tool, read in self._read.items():
-            known = places.get(tool)
-            if known is not None and len(known) > read and known[read] < length:
-                self._grow(history)
-                break
-        mine = self._places
-        calls = len(mine) if not mine or mine[-1] < length else bisect_left(mine, length)
-        self._asked = (length, calls)
-        return calls
 
     def after(self, calls: int) -> Snapshot:
         """The values that count after so many calls."""
@@ -213,34 +173,17 @@ class Gathered:
             newest = self._newest = (calls, Snapshot(self._values[start:end]))
         return newest[1]
 
-    def _grow(self, history: History) -> None:
-        length = len(history)
-        places = history.tally(False).places
-        with self._lock:
-            fresh: list[int] = []
-            reached = dict(self._read)
-            for tool, read in self._read.items():
-                known = places.get(tool, [])
-                reached[tool] = max(read, bisect_left(known, length))
-                fresh += known[read : reached[tool]]
-            # Several tools give places in no order. All is read before anything is kept: an author's function may raise.
-            for place, values in [(place, self._found(history[place])) for place in sorted(fresh)]:
-                self._take(place, values)
-            self._read = reached
-
     def _found(self, step: Step) -> list[Any]:
         return [value for source in self._sources[step.tool] for found in source.values(step) for value in self._fit(found)]
 
-    def _take(self, place: int, values: list[Any]) -> None:
+    def _take(self, found: list[Any]) -> None:
         start = len(self._values) if self._last_only else 0
         if self._last_only:
             self._keys.clear()
-        for value in values:
+        for value in found:
             key = key_of(value)
             if key not in self._keys:
                 self._keys.add(key)
                 self._values.append(value)
         self._starts.append(start)
         self._ends.append(len(self._values))
-        # Last, so that a reader without the lock never sees a place whose values are missing.
-        self._places.append(place)

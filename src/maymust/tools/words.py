@@ -95,7 +95,7 @@ def describe(schema: Any, root: Mapping[str, Any] | None = None) -> str:
     words += [said.format(shorten(schema[key])) for key, said in _BOUNDS.items() if key in schema]
     if schema.get("type") == "array" and isinstance(schema.get("items"), Mapping) and {"enum", "const"} & schema["items"].keys():
         words.append(f"each item {describe(schema['items'], root)}")
-    excluded = schema["not"] if "not" in schema else None
+    excluded = schema.get("not")
     if isinstance(excluded, Mapping) and excluded.keys() == {"enum"}:
         words.append(f"other than {_values(excluded['enum'])}")
         schema = {key: value for key, value in schema.items() if key != "not"}

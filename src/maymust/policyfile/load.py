@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from maymust.core.policy import Policy
 from maymust.core.tool_spec import did_you_mean
 from maymust.errors import PolicyError
+from maymust.policyfile.gateway_terms import GatewayTerms, read_gateway_terms
 from maymust.policyfile.locate import Listing, Node, Scalar, Table, compose, kind_of
 from maymust.policyfile.problem import START, PolicyFileError, Position, Problems, TooManyError
 from maymust.policyfile.rules import read_rules
@@ -27,6 +28,7 @@ class PolicyFile:
     source                              the text
     may_fail, may_be_denied, max_turns  what the file tells `verify` to assume
     description                         what the file says it is for
+    gateway                             what the file tells `maymust gateway`
     """
 
     policy: Policy
@@ -36,6 +38,7 @@ class PolicyFile:
     may_fail: tuple[str, ...] = ()
     may_be_denied: tuple[str, ...] = ()
     max_turns: int | None = None
+    gateway: GatewayTerms = field(default_factory=GatewayTerms)
 
     @property
     def path(self) -> str:
@@ -129,14 +132,16 @@ def _read(source: Source, root: Table, problems: Problems) -> PolicyFile | None:
     turns = get("max_turns")
     max_turns = None if turns is None else as_whole(turns, "max_turns", problems, 1)
     assumed = [_assumed(root, key, names, problems) for key in ("may_fail", "may_be_denied")]
-    if problems.found or isinstance(flag, Bad) or isinstance(description, Bad) or isinstance(max_turns, Bad):
+    section = get("gateway")
+    terms = GatewayTerms() if section is None else read_gateway_terms(section, names, problems)
+    if problems.found or isinstance(flag, Bad) or isinstance(description, Bad) or isinstance(max_turns, Bad) or isinstance(terms, Bad):
         return None
     try:
         policy = Policy(requirements, tools=names.tools, final_answer_as_tool=flag)
     except PolicyError as error:
         problems.add("MF011", str(error), root.keys["rules"])
         return None
-    return PolicyFile(policy, source, root, description, assumed[0], assumed[1], max_turns)
+    return PolicyFile(policy, source, root, description, assumed[0], assumed[1], max_turns, terms)
 
 
 def _assumed(root: Table, key: str, names: Names, problems: Problems) -> tuple[str, ...]:

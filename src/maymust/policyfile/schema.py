@@ -6,6 +6,7 @@ import json
 from importlib import resources
 from typing import Any, get_args
 
+from maymust.policyfile.gateway_terms import gateway_schema
 from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, NEEDED, TOP, Kind, Shape, Word
 from maymust.requirements.named import Part
 
@@ -37,6 +38,7 @@ _TOP: dict[str, dict[str, Any]] = {
     "may_fail": _TOOLS,
     "may_be_denied": _TOOLS,
     "max_turns": _SHAPES["positive"],
+    "gateway": gateway_schema(_SHAPES["text"]),
 }
 
 

@@ -151,6 +151,7 @@ TOP = {
     "may_fail": "For verify: tools whose calls may fail. Default: none.",
     "may_be_denied": "For verify: tools a person may say no to. Default: none.",
     "max_turns": "For verify: the run has at most so many turns.",
+    "gateway": "For `maymust gateway`: how it reads a run out of a client's requests.",
 }
 """The keys of a policy file."""
 

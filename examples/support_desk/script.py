@@ -1,8 +1,9 @@
 """What the scripted model says: a clerk in a hurry, who would pay before looking, and twice."""
 
 from maymust.models import call
+from maymust.models.scripted import Turn
 
-SCRIPT = [
+SCRIPT: list[Turn] = [
     [call("think", thought="pay at once"), call("refund", order_id=1007, amount=40)],
     call("find_order", customer="Maria Lopez"),
     # A hundred for an order that was never read, in the turn in which it is read.

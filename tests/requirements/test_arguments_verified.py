@@ -35,6 +35,15 @@ def test_any_source_will_do_and_known_values_need_none() -> None:
     assert (fixed.verdict, fixed.min_steps) == ("ok", 2)
 
 
+def test_a_limit_that_only_bounds_a_value_is_no_silent_rule() -> None:
+    limits = [
+        ArgumentRequirement("write", "id", maximum=3),
+        ArgumentRequirement("write", "path", pattern="a.*"),
+        ArgumentRequirement("write", "kind", one_of=["x"]),
+    ]
+    assert verify(Policy(limits, tools=["write"])).findings == ()
+
+
 def test_a_function_of_the_history_may_say_no_for_ever() -> None:
     def mine(history: History) -> list[str]:
         return []

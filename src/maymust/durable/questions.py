@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from maymust.agent.actions import Decided
 from maymust.agent.call_record import PendingCall
 from maymust.agent.journal import Answer
 from maymust.durable.audit import when, write_audit
+from maymust.durable.connection import Connection
 from maymust.durable.store import DecisionError, Question
 from maymust.requirements.permission import Decision
 from maymust.tools.happened import Happened
@@ -19,7 +19,7 @@ from maymust.tools.output import json_text
 _WORDS = {"yes": "yes", "no": "no", "happened": "it happened"}
 
 
-def ask(connection: sqlite3.Connection, run_id: str, calls: Iterable[PendingCall], now: float, timeout: float | None) -> None:
+def ask(connection: Connection, run_id: str, calls: Iterable[PendingCall], now: float, timeout: float | None) -> None:
     """Note the questions that are not there yet."""
     for call in calls:
         known = connection.execute("SELECT 1 FROM questions WHERE run_id = ? AND call_id = ? AND used = 0", (run_id, call.call_id))
@@ -36,7 +36,7 @@ def ask(connection: sqlite3.Connection, run_id: str, calls: Iterable[PendingCall
         write_audit(connection, now, run_id, "asked", call_id=call.call_id, tool=call.tool, interrupted=call.interrupted)
 
 
-def expire(connection: sqlite3.Connection, run_id: str, now: float) -> None:
+def expire(connection: Connection, run_id: str, now: float) -> None:
     """What nobody has answered in time is a no."""
     late = "run_id = ? AND used = 0 AND answer IS NULL AND expires_at <= ?"
     for row in connection.execute(f"SELECT id, call_id, asked_at, expires_at FROM questions WHERE {late}", (run_id, now)).fetchall():
@@ -45,7 +45,7 @@ def expire(connection: sqlite3.Connection, run_id: str, now: float) -> None:
         write_audit(connection, now, run_id, "expired", by="the time limit", call_id=row["call_id"])
 
 
-def decide(connection: sqlite3.Connection, run_id: str, answers: Mapping[str, Answer], by: str | None, now: float) -> list[Question]:
+def decide(connection: Connection, run_id: str, answers: Mapping[str, Answer], by: str | None, now: float) -> list[Question]:
     """Note answers, and give the questions as they are decided now: by these, or by equal ones that came first.
 
     Raises DecisionError, and then none of them is noted: for a call that does not wait, and for an answer against the one that is there.
@@ -54,7 +54,7 @@ def decide(connection: sqlite3.Connection, run_id: str, answers: Mapping[str, An
     return [_decide(connection, run_id, call_id, answer, by, now) for call_id, answer in answers.items()]
 
 
-def _decide(connection: sqlite3.Connection, run_id: str, call_id: str, answer: Answer, by: str | None, now: float) -> Question:
+def _decide(connection: Connection, run_id: str, call_id: str, answer: Answer, by: str | None, now: float) -> Question:
     query = "SELECT * FROM questions WHERE run_id = ? AND call_id = ? ORDER BY id DESC LIMIT 1"
     row = connection.execute(query, (run_id, call_id)).fetchone()
     if row is None:
@@ -91,7 +91,7 @@ def word_of(answer: Answer) -> str:
     return "happened" if isinstance(answer, Happened) else "yes" if answer.allow else "no"
 
 
-def answers_of(connection: sqlite3.Connection, run_id: str) -> dict[str, Answer]:
+def answers_of(connection: Connection, run_id: str) -> dict[str, Answer]:
     """What was decided about the calls that wait, for the run to go on with."""
     answers: dict[str, Answer] = {}
     query = "SELECT * FROM questions WHERE run_id = ? AND used = 0 AND answer IN ('yes', 'no', 'happened') ORDER BY id"
@@ -104,7 +104,7 @@ def answers_of(connection: sqlite3.Connection, run_id: str) -> dict[str, Answer]
     return answers
 
 
-def settle(connection: sqlite3.Connection, run_id: str, event: Decided, now: float) -> None:
+def settle(connection: Connection, run_id: str, event: Decided, now: float) -> None:
     """The run has found the answer itself, as `resolve` of a tool does."""
     row = connection.execute("SELECT id FROM questions WHERE run_id = ? AND call_id = ? AND used = 0", (run_id, event.call_id)).fetchone()
     if row is not None:
@@ -112,27 +112,29 @@ def settle(connection: sqlite3.Connection, run_id: str, event: Decided, now: flo
         connection.execute("UPDATE questions SET used = 1 WHERE id = ?", (row["id"],))
 
 
-def use(connection: sqlite3.Connection, run_id: str, call_ids: Iterable[str]) -> None:
+def use(connection: Connection, run_id: str, call_ids: Iterable[str]) -> None:
     """The run has gone on with these answers. Others may have come since it was given them; they are for the next time."""
     rows = [(run_id, call_id) for call_id in call_ids]
     connection.executemany("UPDATE questions SET used = 1 WHERE run_id = ? AND call_id = ? AND used = 0 AND answer IS NOT NULL", rows)
 
 
-def withdraw(connection: sqlite3.Connection, run_id: str, now: float) -> None:
+def withdraw(connection: Connection, run_id: str, now: float) -> None:
     """The run is over: its open questions are nobody's any more."""
     unanswered = "run_id = ? AND answer IS NULL AND used = 0"
     connection.execute(f"UPDATE questions SET answer = 'withdrawn', decided_at = ?, used = 1 WHERE {unanswered}", (now, run_id))
     connection.execute("UPDATE questions SET used = 1 WHERE run_id = ? AND used = 0", (run_id,))
 
 
-def read_questions(connection: sqlite3.Connection, *, run_id: str | None = None, open_only: bool = False) -> list[Question]:
+def read_questions(connection: Connection, *, run_id: str | None = None, open_only: bool = False) -> list[Question]:
     """Questions, oldest first."""
-    where = "WHERE (run_id = ? OR ?)" + (" AND answer IS NULL" if open_only else "")
-    rows = connection.execute(f"SELECT * FROM questions {where} ORDER BY id", (run_id, run_id is None)).fetchall()
+    wanted = ["run_id = ?"] if run_id is not None else []
+    wanted += ["answer IS NULL"] if open_only else []
+    where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
+    rows = connection.execute(f"SELECT * FROM questions {where} ORDER BY id", () if run_id is None else (run_id,)).fetchall()
     return [question_of(row) for row in rows]
 
 
-def question_of(row: sqlite3.Row) -> Question:
+def question_of(row: Any) -> Question:
     """A row as what it says."""
     return Question(
         run_id=row["run_id"],
@@ -152,6 +154,6 @@ def question_of(row: sqlite3.Row) -> Question:
     )
 
 
-def _answer(connection: sqlite3.Connection, key: int, word: str, now: float, **fields: Any) -> None:
+def _answer(connection: Connection, key: int, word: str, now: float, **fields: Any) -> None:
     values = (word, now, fields.get("reason"), fields.get("by"), fields.get("output"), fields.get("remember", False), key)
     connection.execute("UPDATE questions SET answer = ?, decided_at = ?, reason = ?, by = ?, output = ?, remember = ? WHERE id = ?", values)

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-EXTRAS = ("jsonpath", "mcp", "openai", "anthropic", "xllamacpp", "yaml", "pytest", "hypothesis")
+EXTRAS = ("jsonpath", "mcp", "openai", "anthropic", "xllamacpp", "yaml", "pytest", "hypothesis", "opentelemetry")
 FENCE = re.compile(r"(?m)^(?P<indent>[ ]*)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$", re.DOTALL)
 
 

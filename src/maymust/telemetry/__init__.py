@@ -1,0 +1,16 @@
+"""Runs in OpenTelemetry: spans, events and metrics (extra `otel`).
+
+Names follow the GenAI semantic conventions 1.41, the last release of OpenTelemetry's semantic conventions that they are a part of
+(https://github.com/open-telemetry/semantic-conventions/tree/v1.41.0/docs/gen-ai), and OpenInference
+(https://arize-ai.github.io/openinference/spec/) for `openinference.span.kind`, `graph.node.*` and what goes with them.
+"""
+
+try:
+    import opentelemetry.metrics
+    import opentelemetry.trace  # noqa: F401
+except ImportError as missing:
+    raise ImportError(f"maymust.telemetry needs OpenTelemetry: pip install 'maymust[otel]' ({missing})") from missing
+
+from maymust.telemetry.telemetry import Telemetry
+
+__all__ = ["Telemetry"]

@@ -16,7 +16,8 @@ import pytest
 from maymust.errors import PolicyError, RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid
 from maymust.tools.function_tool import Tool
-from maymust.tools.mcp import McpTools, ToolsChanged, mcp_tools
+from maymust.tools.mcp import McpTools, mcp_tools
+from maymust.tools.mcp_changes import ToolsChanged
 from maymust.tools.output import render_output
 
 pytest.importorskip("mcp")

@@ -8,26 +8,18 @@ import functools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from maymust.errors import PolicyError, RunError, ToolError
 from maymust.tools.function_tool import ApprovalMode, Effect, Tool
+from maymust.tools.mcp_changes import Changes, ToolsChanged
 from maymust.tools.mcp_connection import HereHome, Home, ThreadHome, background
 from maymust.tools.mcp_results import cause, described, pages, safe_name, server_text, value_of
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = (1, 2, 5, 15, 30)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolsChanged:
-    """A change of a server's list. A tool whose description or schema changed is in both, as two `Tool` objects of one name."""
-
-    added: tuple[Tool, ...]
-    removed: tuple[Tool, ...]
 
 
 def mcp_tools(
@@ -84,7 +76,7 @@ class McpTools:
         self._caller: Any = None
         self._session: Any = None
         self._stale: asyncio.Event | None = None
-        self._listeners: list[Callable[[ToolsChanged | None], None]] = []
+        self._changes = Changes()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -111,8 +103,7 @@ class McpTools:
         try:
             await self._home.close()
         finally:
-            for listener in list(self._listeners):
-                self._tell(listener, None)
+            self._changes.tell(None)
 
     def on_change(self, listener: Callable[[ToolsChanged], None]) -> Callable[[], None]:
         """Call `listener` at every change of the list, from whatever thread hears of it; gives a function that ends this."""
@@ -121,22 +112,11 @@ class McpTools:
             if change is not None:
                 listener(change)
 
-        return self._listen(told)
+        return self._changes.listen(told)
 
     def changes(self) -> AsyncIterator[ToolsChanged]:
         """The changes of the list from now on, until the source is left."""
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[ToolsChanged | None] = asyncio.Queue()
-        end = self._listen(lambda change: _put(loop, queue, change))
-
-        async def iterate() -> AsyncIterator[ToolsChanged]:
-            try:
-                while (change := await queue.get()) is not None:
-                    yield change
-            finally:
-                end()
-
-        return iterate()
+        return self._changes.iterate()
 
     async def refresh(self) -> None:
         """Ask the server for its list now. Raises RunError when it does not answer."""
@@ -246,8 +226,7 @@ class McpTools:
             tuple(tool for _, tool in before.values() if id(tool) not in new),
         )
         if before and (change.added or change.removed):
-            for listener in list(self._listeners):
-                self._tell(listener, change)
+            self._changes.tell(change)
 
     def _tool(self, definition: Any, taken: Collection[str]) -> Tool:
         hints = definition.annotations
@@ -278,24 +257,3 @@ class McpTools:
         except Exception as error:
             raise ToolError(f"The MCP server did not answer: {described(error)}") from error
         return value_of(result, output_schema)
-
-    def _listen(self, listener: Callable[[ToolsChanged | None], None]) -> Callable[[], None]:
-        self._listeners.append(listener)
-
-        def end() -> None:
-            with contextlib.suppress(ValueError):
-                self._listeners.remove(listener)
-
-        return end
-
-    def _tell(self, listener: Callable[[ToolsChanged | None], None], change: ToolsChanged | None) -> None:
-        try:
-            listener(change)
-        except Exception:
-            logger.exception("a listener for changes of an MCP server's tools failed")
-
-
-def _put(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[ToolsChanged | None], change: ToolsChanged | None) -> None:
-    # A loop that is closed has nobody left who waits.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(queue.put_nowait, change)

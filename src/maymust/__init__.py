@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from maymust.requirements.arguments import ArgumentRequirement as ArgumentRequirement
     from maymust.requirements.conditional import ConditionalRequirement as ConditionalRequirement
     from maymust.requirements.custom import requirement as requirement
+    from maymust.requirements.exclusive import mutually_exclusive as mutually_exclusive
     from maymust.requirements.permission import AskPermissionRequirement as AskPermissionRequirement
     from maymust.requirements.permission import Decision as Decision
     from maymust.requirements.untrusted import AfterUntrustedRequirement as AfterUntrustedRequirement
@@ -108,6 +109,7 @@ _HOMES = {
     "explain": "explanation",
     "function_middleware": "agent.middleware",
     "load_policy": "policyfile.load",
+    "mutually_exclusive": "requirements.exclusive",
     "requirement": "requirements.custom",
     "tool": "tools.function_tool",
 }

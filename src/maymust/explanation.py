@@ -13,6 +13,7 @@ from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Spoken, Verdict
 from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.bound_conditional import BoundConditional
+from maymust.requirements.bound_same import BoundSame
 from maymust.requirements.wording import listed
 from maymust.verify.automaton import Automaton, World
 from maymust.verify.explore import Graph, Regions, named_by
@@ -94,6 +95,11 @@ def explain(permit: Permit, tool: str) -> Explanation:
 
 
 # --- evidence ---
+def facts(permit: Permit, tool: str) -> tuple[str, ...]:
+    """The facts of the history behind a verdict, as `explain` tells them, without looking for what would change it."""
+    return tuple(_evidence(permit, tool, permit.why(tool)))
+
+
 def _evidence(permit: Permit, tool: str, rules: Iterable[Spoken]) -> Iterator[str]:
     """The facts behind the closing rules; for the steps that did not count, that they did not."""
     bound = {one.name: one for one in permit.requirements}
@@ -164,9 +170,11 @@ def _waits_for(permit: Permit, rules: Iterable[Spoken]) -> Iterator[str]:
     bound = {one.name: one for one in permit.requirements}
     tools = (*(name for name in permit.tools if name != FINAL_ANSWER), FINAL_ANSWER)
     for spoken in rules:
-        if spoken.rule.allowed and not spoken.rule.hidden:
-            continue
         requirement = bound.get(spoken.requirement)
+        if spoken.rule.allowed and not spoken.rule.hidden:
+            if isinstance(requirement, BoundSame):
+                yield from requirement.waits_for(permit.history)
+            continue
         if requirement is None:
             if spoken.requirement != SUPERVISOR:
                 yield f"the run ({spoken.requirement})"
@@ -175,14 +183,18 @@ def _waits_for(permit: Permit, rules: Iterable[Spoken]) -> Iterator[str]:
             for check in requirement.checks:
                 if not check(permit.history, view):
                     yield f"the check {check.text}" if check.is_named else f"the check of {requirement.name}"
-        elif isinstance(requirement, BoundArgument):
+        elif isinstance(requirement, BoundArgument | BoundSame):
             yield from requirement.waits_for(permit.history)
         elif any(True for _ in opaque_of([requirement], tools)):
             yield requirement.name
 
 
 def _is_refused_for_good(permit: Permit, rules: Iterable[Spoken]) -> bool:
-    """Whether a person's no is remembered."""
+    """Whether a person's no is remembered, or no value of an argument is left."""
+    bound = {one.name: one for one in permit.requirements}
+    closed = (bound.get(spoken.requirement) for spoken in rules if not spoken.rule.allowed)
+    if any(isinstance(one, BoundSame) and one.is_closed_for_good(permit.history) for one in closed):
+        return True
     asking = {one.name for one in permit.requirements if callable(getattr(one, "asks_about", None))}
     return any(spoken.requirement in asking and (spoken.rule.hidden or not spoken.rule.allowed) for spoken in rules)
 

@@ -125,6 +125,8 @@ WRONG_WORDS = (
         (4, 46),
         "pattern may not be",
     ),
+    BadFile("a list of the same", rule("{conditional: fetch, same: [x]}"), "MF009", (4, 37), "same has to be the name of a parameter"),
+    BadFile("nothing the same", rule("{conditional: fetch, same: x}"), "MF011", (4, 31), "and there is none of them"),
     BadFile("no parameter", rule("{arguments: fetch, maximum: 1}"), "MF007", (4, 3), "the key param is missing"),
     BadFile("no pair", rule("{arguments: fetch, param: id, from_output: search}"), "MF009", (4, 53), "write e.g. [search, $.id]"),
     BadFile("a bad part", rule("{after_untrusted: fetch, unless_named: {fetch: {to: some}}}"), "MF011", (4, 35), "{parameter: 'all'"),

@@ -75,7 +75,7 @@ def test_the_parser_takes_every_key_and_no_other(key: str) -> None:
     base = BASES[key]
     values = {"flag": "true", "count": "9", "positive": "2", "number": "1", "text": "p.*", "tools": "[b]", "fragments": "{x: {minimum: 1}}"}
     needs = {"minimum": "arguments: a, param: x", "maximum": "arguments: a, param: x", "last_only": f"{base}, from_argument: [b, y]"}
-    values |= {"values": "[p1]", "places": "[b, $.y]", "named": "{a: [x]}"}
+    values |= {"values": "[p1]", "places": "[b, $.y]", "named": "{a: [x]}", "parameter": "x, only_after: b"}
     for word, meaning in kind.words.items():
         if f"{word}:" not in base:
             rule = f"{needs.get(word, base)}, {word}: {values[meaning.shape]}"

@@ -21,6 +21,7 @@ from maymust import (
 )
 from maymust.core.tool_spec import RESERVED_NAMES
 from maymust.policyfile import dump_policy, parse_policy
+from maymust.requirements.exclusive import mutually_exclusive
 from tests.core.random_policies import conditional_policies
 from tests.policyfile.test_load import RESEARCH
 
@@ -134,6 +135,22 @@ def test_rules_on_arguments_come_back_equal() -> None:
     text = dump_policy(policy)
     assert "  small: {arguments: write, param: size, minimum: 1, maximum: 9.5, optional: true, reason: small}\n" in text
     assert '  named: {arguments: write, param: name, pattern: "[a-z]+|x", priority: 3}\n' in text
+    assert parse_policy(text).policy.describe() == policy.describe()
+
+
+def test_rules_on_the_same_value_come_back_equal() -> None:
+    policy = Policy(
+        [
+            ConditionalRequirement("write", name="read", only_after=["read"], only_after_any=["mail", "read"], same={"path": "file"}),
+            ConditionalRequirement("write", name="once", max_invocations=1, same="path", only_success_invocations=False),
+            ConditionalRequirement("read", name="closed", followed_by=["mail"], same="path", priority=3),
+            *mutually_exclusive("mail", "write", same="path"),
+        ],
+        tools=["read", "mail", "write"],
+    )
+    text = dump_policy(policy)
+    assert "  once: {conditional: write, max_invocations: 1, only_success_invocations: false, same: path}\n" in text
+    assert '  "exclusive:mail": {conditional: mail, only_before: [write], same: path}\n' in text
     assert parse_policy(text).policy.describe() == policy.describe()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from maymust import ArgumentRequirement, History, Policy, PolicyError, Verdict, tool
 from maymust.core.bounds import Bounds
@@ -380,3 +381,18 @@ def test_the_description_has_everything_that_changes_what_it_does() -> None:
         "reason": "r",
     }
     assert rules.hash != policy(read_first).hash
+
+
+def test_a_secret_parameter_is_refused() -> None:
+    @tool
+    def login(password: SecretStr) -> str:
+        """Log in."""
+        return "in"
+
+    @tool
+    def change(password: SecretStr) -> str:
+        """Change it."""
+        return "changed"
+
+    with pytest.raises(PolicyError, match="password of change takes a secret, which no rule gets to see"):
+        Policy([ArgumentRequirement(change, "password", from_argument=(login, "password"))], tools=[login, change])

@@ -63,7 +63,8 @@ class Speakers:
             return {}
         narrowed = [(place, getattr(seat, "narrows", None)) for place, seat in enumerate(self.seats)]
         several = Counter(what for _, what in narrowed if what is not None)
-        return {place: what[0] for place, what in narrowed if place in self.rest and what is not None and several[what] == 1}
+        steady = {place for place in self.rest if getattr(self.seats[place], "is_steady", True)}
+        return {place: what[0] for place, what in narrowed if place in steady and what is not None and several[what] == 1}
 
     def steady(self, tools: ToolSet, extra: Sequence[Extra]) -> frozenset[int]:
         """The places of such requirements over these tools."""

@@ -11,6 +11,7 @@ from maymust.policyfile.vocabulary import FRAGMENT_WORDS, KINDS, NEEDED, TOP, Ki
 from maymust.requirements.named import Part
 
 _TOOL = {"type": "string", "minLength": 1}
+_TEXT = {"type": "string", "minLength": 1}
 _TOOLS = {"anyOf": [_TOOL, {"type": "array", "items": _TOOL, "uniqueItems": True}]}
 _FRAGMENT = {"$ref": "#/definitions/fragment"}
 _PARTS = {"type": "object", "minProperties": 1, "additionalProperties": {"enum": list(get_args(Part))}}
@@ -22,11 +23,12 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     "flag": {"type": "boolean"},
     "count": {"type": "integer", "minimum": 0},
     "positive": {"type": "integer", "minimum": 1},
-    "text": {"type": "string", "minLength": 1},
+    "text": _TEXT,
     "number": {"type": "number"},
     "values": {"type": "array", "minItems": 1},
     "places": {"anyOf": [_PLACE, {"type": "array", "items": _PLACE, "minItems": 1}]},
     "named": {"type": "object", "minProperties": 1, "additionalProperties": {"anyOf": [*_TOOLS["anyOf"], _PARTS]}},
+    "parameter": {"anyOf": [_TEXT, {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": _TEXT}]},
     "fragments": {"type": "object", "minProperties": 1, "additionalProperties": _FRAGMENT},
 }
 _TOP: dict[str, dict[str, Any]] = {

@@ -220,6 +220,20 @@ def as_named(node: Node, where: str, problems: Problems, names: Names) -> dict[s
     return BAD if BAD in found.values() else found
 
 
+def as_parameter(node: Node, where: str, problems: Problems) -> str | dict[str, str] | Bad:
+    """The name of a parameter, or a mapping of one name to another."""
+    if isinstance(node, Table) and len(node.items) == 1:
+        own, theirs = next(iter(node.items.items()))
+        text = as_text(theirs, f"{where}, {own}", problems)
+        return BAD if isinstance(text, Bad) else {own: text}
+    if isinstance(node, Scalar):
+        return as_text(node, where, problems)
+    problems.add(
+        "MF009", f"{where} has to be the name of a parameter, got {kind_of(node)}", node.position, "write e.g. path or {path: file}"
+    )
+    return BAD
+
+
 def as_new_names(node: Node, where: str, problems: Problems) -> Names:
     """The names a file declares as its tools."""
     before = len(problems.found)
@@ -261,6 +275,7 @@ READERS: dict[Shape, Callable[[Node, str, Problems, Names], Any]] = {
     "values": lambda node, where, problems, names: as_values(node, where, problems),
     "places": as_places,
     "named": as_named,
+    "parameter": lambda node, where, problems, names: as_parameter(node, where, problems),
     "fragments": lambda node, where, problems, names: as_fragments(node, where, problems),
 }
 """How each shape is read."""

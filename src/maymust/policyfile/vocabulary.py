@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "number", "text", "fragments", "values", "places", "named"]
+Shape = Literal[
+    "tool", "tools", "tools_or_all", "flag", "count", "positive", "number", "text", "fragments", "values", "places", "named", "parameter"
+]
 """What a value has to be.
 
     tool          the name of one tool
@@ -23,6 +25,7 @@ Shape = Literal["tool", "tools", "tools_or_all", "flag", "count", "positive", "n
     fragments     a mapping of parameters to fragments of JSON Schema
     values        a list of values
     named         a mapping of tools to parameters, or to `{parameter: part}`, see `AfterUntrustedRequirement`
+    parameter     the name of a parameter, or `{parameter of the target: parameter of the other tools}`
     places        a pair of a tool and a place in what it took or returned, or a list of such pairs
 """
 
@@ -73,6 +76,7 @@ CONDITIONAL = Kind(
         "followed_by": Word("tools", "After a call each of these is owed: the run may not end before it was called."),
         "consecutive_allowed": Word("flag", "false: closed right after a call of itself. Default true."),
         "only_success_invocations": Word("flag", "Only successful calls count; false: failed ones count as well. Default true."),
+        "same": Word("parameter", "Each condition holds for each value of this parameter by itself: only a path that was read."),
         "reason": Word("text", "Shown instead of the rule's own words."),
         **_SHARED,
     },

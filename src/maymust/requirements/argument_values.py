@@ -76,4 +76,3 @@ class ValuesOf:
             gathered = self.gathered(history)
             found += gathered.after(gathered.calls(history)).values
         return Snapshot(found)
-

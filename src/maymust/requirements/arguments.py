@@ -171,4 +171,3 @@ def _pairs(given: Any, label: str) -> tuple[tuple[Any, Any], ...]:
             example = "('get_record', '$.id')"
             raise PolicyError(f"{label} has to be a pair of a tool and a place, e.g. {example}, or a list of them, got {pair!r}")
     return tuple((tool, place) for tool, place in pairs)
-

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from maymust.core.history import History
 from maymust.core.requirement import DEFAULT_PRIORITY, RunView, check_enabled, check_priority
 from maymust.core.rule import Rule
-from maymust.core.tool_spec import ToolLike, target_text
+from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, target_text
 from maymust.errors import PolicyError
 from maymust.requirements.bound_conditional import BoundConditional
+from maymust.requirements.bound_same import BoundSame
+from maymust.requirements.fit import Fit
+from maymust.requirements.keyed_calls import Conditions, Places
+from maymust.requirements.parameter import parameter_schema
 from maymust.requirements.predicate import Check, as_check
+from maymust.requirements.same import as_same
 from maymust.requirements.targets import as_targets, resolve, resolve_one
 
 _NUMBERS = (("force_at_step", 1), ("min_invocations", 0), ("max_invocations", 0), ("max_attempts", 0), ("cooldown", 1))
@@ -49,8 +54,15 @@ class ConditionalRequirement:
     custom_checks             predicates of (history) or (history, run); closed unless each gives True
     priority                  whole number above 0; decides between forced tools
     enabled                   False: checked, but without effect
+    same                      each condition holds for each value of this parameter by itself: `only_after=["read"], same="path"` is
+                              "only a path that was read". Where the other tools call it otherwise: `same={"path": "file"}`, the
+                              target's name first. It goes with only_after, only_after_any, only_before, max_invocations,
+                              max_attempts and followed_by
     reason                    shown instead of the requirement's own words
 
+    With `same` the rule leaves the target the values whose conditions hold, and only values of calls of this run are known: a
+    call that leaves the parameter out has its default for a value, or null. Values are compared as the parameter of the target
+    takes them.
     Denied first by `consecutive_allowed` and `cooldown`, then `max_invocations` and `max_attempts`, then `only_before`, `only_after` and
     `only_after_any`, then `custom_checks`.
     It always gives exactly one rule. `force_at_step` at a step at which a check denies raises ForceUnmetError.
@@ -77,6 +89,7 @@ class ConditionalRequirement:
     custom_checks: Sequence[Callable[..., bool]] = ()
     priority: int = DEFAULT_PRIORITY
     enabled: bool = True
+    same: str | Mapping[str, str] | None = None
     reason: str | None = None
 
     def __post_init__(self) -> None:
@@ -106,8 +119,10 @@ class ConditionalRequirement:
         for check in checks:
             as_check(check, label)
         object.__setattr__(self, "custom_checks", checks)
+        if self.same is not None:
+            as_same(self.same, self, label)
 
-    def bind(self, tools: Sequence[ToolLike]) -> BoundConditional:
+    def bind(self, tools: Sequence[ToolLike]) -> BoundConditional | BoundSame:
         """Return the requirement over these tools. Raises PolicyError for unknown tools and for contradictions between resolved ones."""
         label = self.name or f"conditional:{target_text(self.target)}"
         target = resolve_one(self.target, tools, where=f"{label}: target")
@@ -118,6 +133,8 @@ class ConditionalRequirement:
         either = [name for one in self.only_after_any for name in resolve(one, tools, where=f"{label}: only_after_any")]
         groups["only_after_any"] = (tuple(dict.fromkeys(either)),) if either else ()
         self._check_groups(label, target, groups)
+        if self.same is not None:
+            return self._bind_same(label, target, groups, tools)
         checks: tuple[Check, ...] = tuple(as_check(check, label) for check in self.custom_checks)
         return BoundConditional(
             name=self.name or f"conditional:{target}",
@@ -137,6 +154,33 @@ class ConditionalRequirement:
             failures=not self.only_success_invocations,
             consecutive=self.consecutive_allowed,
             checks=checks,
+            reason=self.reason,
+        )
+
+    def _bind_same(self, label: str, target: str, groups: dict[str, tuple[tuple[str, ...], ...]], tools: Sequence[ToolLike]) -> BoundSame:
+        same = as_same(self.same, self, label)
+        conditions = Conditions(
+            target=target,
+            after=(*groups["only_after"], *groups["only_after_any"]),
+            before=tuple(dict.fromkeys(name for group in groups["only_before"] for name in group)),
+            most=self.max_invocations,
+            attempts=self.max_attempts,
+            follows=groups["followed_by"],
+            failures=not self.only_success_invocations,
+        )
+        parameters = {**dict.fromkeys(conditions.others, same.theirs), target: same.own}
+        if FINAL_ANSWER in parameters:
+            raise PolicyError(f"{label}: same speaks of parameters, and the fields of {FINAL_ANSWER} are a matter of output_type")
+        schemas = {name: parameter_schema(name, parameter, tools, f"{label}: same") for name, parameter in parameters.items()}
+        defaults = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
+        return BoundSame(
+            conditions,
+            same,
+            Places(parameters, defaults, Fit(schemas[target], {})),
+            schemas[target],
+            name=self.name or f"conditional:{target}",
+            priority=self.priority,
+            enabled=self.enabled,
             reason=self.reason,
         )
 

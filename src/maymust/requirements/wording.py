@@ -36,6 +36,11 @@ def limit_text(target: str, limit: int) -> str:
     return f"{target} was already called {limit} time{'' if limit == 1 else 's'} (limit {limit})"
 
 
+def never_closed_text(target: str, limit: int) -> str:
+    """What a value has to be of which there may be so many calls."""
+    return f"{target} was not called with yet" if limit == 1 else f"{target} was called with fewer than {limit} times"
+
+
 def owed_text(target: str, least: int, failures: bool) -> str:
     """What has to have happened before the end."""
     verb = "be called" if failures else "succeed"
@@ -46,6 +51,11 @@ def rest_text(target: str, cooldown: int, failures: bool) -> str:
     """How long the tool has to rest."""
     calls = "call of another tool has" if cooldown == 1 else "calls of other tools have"
     return f"{cooldown} {calls} to {'come' if failures else 'succeed'} between two calls of {target}"
+
+
+def followed_with_text(target: str, group: Sequence[str], failures: bool, parameter: str, values: str) -> str:
+    """What is owed since the tool was called with some values."""
+    return f"{listed(group, 'or')} has to {'be called' if failures else 'succeed'} with {parameter} {values} after {target}"
 
 
 def followed_text(target: str, group: Sequence[str], failures: bool) -> str:

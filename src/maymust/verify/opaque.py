@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,11 +40,19 @@ class Opaque:
 
 def opaque_of(requirements: Iterable[BoundRequirement], tools: Sequence[str]) -> tuple[Opaque, ...]:
     """The opaque conditions of some requirements. `tools` ends with `final_answer`."""
-    return tuple(one for requirement in requirements for one in _of(requirement, tools))
+    requirements = tuple(requirements)
+    narrowed = Counter(getattr(one, "narrows", None) for one in requirements)
+    return tuple(one for requirement in requirements for one in _of(requirement, tools, narrowed))
 
 
-def _of(requirement: BoundRequirement, tools: Sequence[str]) -> Iterator[Opaque]:
+def _of(requirement: BoundRequirement, tools: Sequence[str], narrowed: Counter[Any]) -> Iterator[Opaque]:
     place = {name: number for number, name in enumerate(tools)}
+    doubts = getattr(requirement, "doubts", None)
+    if callable(doubts):
+        # What two rules leave of one parameter may be nothing, though each of them leaves something.
+        for text, tool in doubts(alone=narrowed[getattr(requirement, "narrows", None)] == 1):
+            yield Opaque(requirement.name, text, frozenset({place[tool]}))
+        return
     guard = guard_of(requirement)
     if guard is not None:
         target = frozenset({place[guard.target]})

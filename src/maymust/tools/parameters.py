@@ -122,6 +122,7 @@ def read_parameters(
     """
     inner = unwrap(function)
     held = _held_by_partials(function)
+    resolved = {**_resolve_all(signature, inner, resolved), **resolved}
     listed: list[Parameter] = []
     further, context = ABSENT, None
     for parameter in signature.parameters.values():
@@ -180,6 +181,15 @@ def _held_by_partials(function: Any) -> set[str]:
     return held
 
 
+def _resolve_all(signature: inspect.Signature, function: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations that are text, all at once, which is cheaper; nothing where one of them cannot be resolved."""
+    texts = {one.name: one.annotation for one in signature.parameters.values() if isinstance(one.annotation, str) and one.name not in known}
+    try:
+        return _evaluate_all(texts, function, {})
+    except Exception:
+        return {}  # each is tried by itself, and an error tells which
+
+
 def _resolve(annotation: str, function: Any, parameter: str, tool: str) -> Any:
     try:
         return _evaluate(annotation, function, {})
@@ -194,9 +204,19 @@ def _resolve(annotation: str, function: Any, parameter: str, tool: str) -> Any:
 
 
 def _evaluate(annotation: str, function: Any, local_names: Mapping[str, Any]) -> Any:
-    names = {**local_names, **_closure(function)}
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
-    return typing.get_type_hints(holder, getattr(function, "__globals__", {}), names, include_extras=True)["it"]
+    return _evaluate_all({"it": annotation}, function, local_names)["it"]
+
+
+def _evaluate_all(annotations: Mapping[str, str], function: Any, local_names: Mapping[str, Any]) -> dict[str, Any]:
+    names, global_names = {**local_names, **_closure(function)}, getattr(function, "__globals__", {})
+    values = {name: eval(_compiled(text), global_names, names) for name, text in annotations.items()}
+    # What is inside of a value may still be text: list["Order"].
+    return typing.get_type_hints(types.SimpleNamespace(__annotations__=values), global_names, names, include_extras=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(annotation: str) -> types.CodeType:
+    return compile(annotation.strip(), "<annotation>", "eval")
 
 
 def _closure(function: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _NO_FORM = "expected a value with a JSON form (NaN and infinities have none)"
+_ALWAYS_JSON = (type(None), bool, int, str)
 
 
 class NotJson(Exception):
@@ -128,7 +129,8 @@ def json_form(adapter: TypeAdapter[Any], value: Any) -> Any:
             return number
     try:
         form = adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
-        json.dumps(form, allow_nan=False)
+        if type(form) not in _ALWAYS_JSON:
+            json.dumps(form, allow_nan=False)
     except Exception:
         return ABSENT
     return form

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
 import uuid
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from maymust.durable.store import RunTakenError
 
@@ -39,12 +39,16 @@ class Owner:
     born: str | None = field(default_factory=lambda: born(os.getpid()))
 
 
-def is_free(row: sqlite3.Row, now: float) -> bool:
+class _Row(Protocol):
+    def __getitem__(self, key: str, /) -> Any: ...
+
+
+def is_free(row: _Row, now: float) -> bool:
     """Whether nobody works on the run: nobody has it, its process has ended, or its lease has run out."""
     return row["owner"] is None or row["lease_until"] < now or _has_ended(row)
 
 
-def _has_ended(row: sqlite3.Row) -> bool:
+def _has_ended(row: _Row) -> bool:
     here = born(os.getpid())
     if row["host"] != socket.gethostname() or (here is None) != (row["born"] is None):
         return False
@@ -62,7 +66,7 @@ def _has_ended(row: sqlite3.Row) -> bool:
     return here is not None and born(row["pid"]) != row["born"]
 
 
-def taken(row: sqlite3.Row, now: float) -> RunTakenError:
+def taken(row: _Row, now: float) -> RunTakenError:
     """The error for whoever comes second."""
     me = row["pid"] == os.getpid() and row["host"] == socket.gethostname()
     who = "this very process" if me else f"process {row['pid']} on {row['host']}"

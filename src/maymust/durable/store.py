@@ -8,13 +8,19 @@ from typing import Any, Literal
 
 from maymust.errors import RunError
 
-Status = Literal["running", "interrupted", "paused", "ended", "stopped", "cancelled"]
-"""running: a process works on it. interrupted: its process is gone. paused: it waits for a person. ended: it has its answer.
+Status = Literal["queued", "running", "interrupted", "paused", "ended", "stopped", "cancelled"]
+"""queued: it waits for a worker. running: a process works on it.
+interrupted: its process is gone. paused: it waits for a person. ended: it has its answer.
 stopped: it ended without one, and can be resumed. cancelled: somebody ended it for good."""
 
 
 class StoreError(RunError):
-    """The store cannot be read or written. Nothing that could not be kept has happened since."""
+    """The store cannot be read or written. Nothing that could not be kept has happened since.
+
+    away   the database was not there, so that the same may succeed later
+    """
+
+    away: bool = False
 
 
 class RunTakenError(RunError):

@@ -1,0 +1,76 @@
+"""`maymust worker`: works on stored runs, as one of any number of processes."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from maymust.cli.exit_codes import CLEAN
+from maymust.cli.options import add_command, path_argument, whole
+
+if TYPE_CHECKING:
+    from maymust.cli.options import Subparsers
+
+_EXAMPLES = """\
+  maymust worker --store postgresql://me:secret@db/runs --agent myapp.agents:desk
+  maymust worker --store postgresql://me:secret@db/runs --agent myapp.agents:desk --concurrency 20 --per-tenant 2"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add `worker`."""
+    about = """\
+Works on the runs of agents that are kept in a DbosStore, until Ctrl-C or SIGTERM. Start as many as there is work for, on any
+number of hosts: each run is worked on by one of them, and goes on with another when its worker has ended."""
+    parser = add_command(subparsers, "worker", "work on stored runs", "--store URL --agent AGENT [options]", about, _EXAMPLES)
+    parser.add_argument("--store", metavar="URL", required=True, help="postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE")
+    agents = "module:name in Python; may be given several times"
+    path_argument(parser, "--agent", metavar="AGENT", action="append", required=True, dest="agents", help=agents)
+    path_argument(parser, "--deps", metavar="DEPS", help="module:name of what tools get as deps, or of a function that gives it for a run")
+    parser.add_argument("--queue", metavar="NAME", default="maymust", help="where the store puts its runs (default: maymust)")
+    parser.add_argument("--concurrency", metavar="N", type=whole, default=10, help="runs at a time in this process (default: 10)")
+    parser.add_argument("--limit", metavar="N", type=whole, help="runs of an agent at a time by all workers together")
+    parser.add_argument("--per-tenant", metavar="N", type=whole, help="runs of a tenant at a time by all workers together")
+    parser.add_argument(
+        "--lease", metavar="SECONDS", type=whole, default=30, help="after which a silent worker loses its runs (default: 30)"
+    )
+    parser.add_argument("--grace", metavar="SECONDS", type=whole, default=10, help="to finish what is under way at the end (default: 10)")
+    parser.add_argument("--allow-policy-change", action="store_true", help="go on with runs that were started under another policy")
+    parser.set_defaults(run=work)
+
+
+def work(arguments: argparse.Namespace) -> int:
+    """Work until a signal."""
+    import logging
+    import os
+    import signal
+    import threading
+
+    from maymust.cli.agent_source import agent_from_reference
+    from maymust.cli.console import Console, UnusableError
+    from maymust.cli.target import import_object
+
+    try:
+        from maymust.durable import DbosStore
+        from maymust.durable.dbos.worker import DbosWorker
+    except ImportError as fault:
+        raise UnusableError(str(fault)) from fault
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    agents = [agent_from_reference(agent) for agent in arguments.agents]
+    deps = import_object(arguments.deps)[0] if arguments.deps else None
+    try:
+        store = DbosStore(arguments.store, lease=arguments.lease, queue=arguments.queue, key=os.environ.get("MAYMUST_KEY"))
+    except ValueError as fault:
+        raise UnusableError(str(fault)) from fault
+    limits = {"concurrency": arguments.concurrency, "limit": arguments.limit, "tenant_limit": arguments.per_tenant}
+    worker = DbosWorker(store, agents, deps=deps, allow_policy_change=arguments.allow_policy_change, **limits)
+    done, console = threading.Event(), Console()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: done.set())
+    worker.start()
+    console.say(f"maymust: worker {worker.executor} is at work on {store.database}")
+    done.wait()
+    console.say("maymust: ending")
+    worker.stop(grace=arguments.grace)
+    store.close()
+    return CLEAN

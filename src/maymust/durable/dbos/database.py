@@ -1,0 +1,180 @@
+"""The database of a `DbosStore`: DBOS's tables, and beside them an index of the runs. What the index says follows from DBOS's tables.
+
+In Postgres the index has the schema `maymust`, DBOS has `dbos`. In SQLite both are in one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from dbos import DBOS, DBOSClient
+
+from maymust.durable.dbos.serializer import SERIALIZER
+from maymust.durable.dbos.sql import Sql
+from maymust.durable.dbos.tables import LAYOUT
+from maymust.durable.migrations import layout_steps
+from maymust.durable.store import StoreError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+NAME = "maymust"
+"""The application that DBOS knows our workflows by; others in the same database are left alone."""
+_LOCK = 0x6D61_7975
+"""Postgres' advisory lock for changing the layout."""
+_BUSY = 10.0
+"""Seconds to wait for another process that writes to a SQLite file."""
+
+
+class DbosDatabase:
+    """Connections are made at first use, and anew after they were lost. Raises StoreError for whatever the database cannot do."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._address = sa.make_url(url)
+        if self._address.get_backend_name() not in ("postgresql", "sqlite") or not self._address.database:
+            raise ValueError(f"{self}: give postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE")
+        self._lock = threading.RLock()
+        self._engine: sa.Engine | None = None
+        self._client: DBOSClient | None = None
+        self._process = 0
+
+    def __str__(self) -> str:
+        return self._address.render_as_string(hide_password=True)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Sql]:
+        """A connection, for statements that only read."""
+        with self._told(), self._open().connect() as connection, connection.begin():
+            yield Sql(connection)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Sql]:
+        """A transaction: all of it is kept, or nothing."""
+        with self._told(), self._open().connect() as connection:
+            connection.execution_options(writes=True)
+            with connection.begin():
+                yield Sql(connection)
+
+    def patiently(self, work: Callable[[], T], stop: Callable[[], bool] = lambda: False) -> T:
+        """Do it, and again while the database is not there, as DBOS does with its own writes."""
+        pause = 0.05
+        while True:
+            try:
+                return work()
+            except StoreError as fault:
+                if not fault.away or stop():
+                    raise
+                log.warning("%s; trying again", fault)
+                time.sleep(pause)
+                pause = min(pause * 2, 2.0)
+
+    def client(self) -> DBOSClient:
+        """DBOS's client, which enqueues within our transactions."""
+        with self._lock, self._told():
+            engine = self._open()
+            if self._client is None:
+                self._client = DBOSClient(
+                    system_database_engine=engine, serializer=SERIALIZER, application_name=NAME, lazy=True, retry_connection_errors=False
+                )
+            return self._client
+
+    def close(self) -> None:
+        """Close all connections; the next use opens them again."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.dispose(close=self._process == os.getpid())
+            self._engine = self._client = None
+
+    def _open(self) -> sa.Engine:
+        with self._lock:
+            # A connection must not be carried over a fork.
+            if self._engine is None or self._process != os.getpid():
+                self._engine, self._client, self._process = self._connect(), None, os.getpid()
+                try:
+                    _prepare(self._engine, self.url)
+                except BaseException:
+                    self.close()
+                    raise
+            return self._engine
+
+    def _connect(self) -> sa.Engine:
+        if self._address.get_backend_name() == "sqlite":
+            engine = sa.create_engine(self._address, connect_args={"timeout": _BUSY, "check_same_thread": False}, poolclass=sa.QueuePool)
+            sa.event.listen(engine, "connect", _own_transactions)
+            sa.event.listen(engine, "begin", _begin)
+            return engine
+        address = self._address.set(drivername="postgresql+psycopg")
+        given = self._address.query.get("options", "")
+        options = f"{given} -csearch_path={NAME},dbos".strip()
+        settings: dict[str, Any] = {"options": options, "application_name": NAME, "connect_timeout": 10}
+        return sa.create_engine(address, connect_args=settings, pool_pre_ping=True, pool_size=3, max_overflow=3)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as fault:
+            said = str(getattr(fault, "orig", None) or fault).strip().splitlines()
+            error = StoreError(f"the store {self} failed: {said[0] if said else type(fault).__name__}")
+            error.away = is_away(fault)
+            raise error from fault
+
+
+def is_away(fault: sa.exc.SQLAlchemyError) -> bool:
+    """Whether the database was not there, so that the same may succeed later."""
+    return isinstance(fault, sa.exc.OperationalError | sa.exc.InterfaceError | sa.exc.TimeoutError) or bool(
+        getattr(fault, "connection_invalidated", False)
+    )
+
+
+def _own_transactions(connection: Any, _: Any) -> None:
+    # Python's sqlite3 would begin a transaction only at the first change, too late for reading what the change rests on.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+
+
+def _prepare(engine: sa.Engine, url: str) -> None:
+    """Bring the database to the newest layout: DBOS's tables by DBOS, and the index."""
+    with engine.connect() as connection, connection.begin():
+        if _layout_of(Sql(connection)) == len(LAYOUT):
+            return
+    with engine.connect() as guard:
+        if guard.dialect.name == "postgresql":
+            # Until this connection is closed; others wait here, and find all done.
+            guard.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        DBOS.migrate(url)
+        with engine.connect() as connection:
+            connection.execution_options(writes=True)
+            with connection.begin():
+                _write_layout(Sql(connection))
+
+
+def _write_layout(sql: Sql) -> None:
+    if sql.is_postgres:
+        sql.execute(f"CREATE SCHEMA IF NOT EXISTS {NAME}")
+    found = _layout_of(sql)
+    serial = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY" if sql.is_postgres else "INTEGER PRIMARY KEY"
+    for statements in layout_steps(found, LAYOUT):
+        for statement in statements:
+            sql.execute(statement.replace("SERIAL", serial))
+    sql.execute("DELETE FROM index_layout")
+    sql.execute("INSERT INTO index_layout(version) VALUES(?)", (len(LAYOUT),))
+
+
+def _layout_of(sql: Sql) -> int:
+    if not sa.inspect(sql.connection).has_table("index_layout", schema=NAME if sql.is_postgres else None):
+        return 0
+    row = sql.execute("SELECT version FROM index_layout").fetchone()
+    return 0 if row is None else int(row[0])

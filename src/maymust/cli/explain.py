@@ -100,22 +100,11 @@ def _explain(recording: Recording, turn: RecordedTurn, tools: tuple[str, ...], p
 
 def _made_anew(recording: Recording, turn: RecordedTurn, policy: str | None) -> Permit | None:
     from maymust.cli.target import load_target
-    from maymust.errors import MaymustError
     from maymust.policyfile.write import policy_of
+    from maymust.views.anew import permit_anew
 
-    permit = turn.permit
-    if policy is not None:
-        known = load_target(policy).policy
-        present = [tool for tool in permit.tools if tool in known.tools]
-    else:
-        described = policy_of(recording.policy or {})
-        if described is None:
-            return None
-        known, present = described, [tool for tool in permit.tools if tool in described.tools]
-    try:
-        return known.permit(turn.history, run=turn.view, memories=dict(turn.memories), present=present)
-    except MaymustError:
-        return None  # relaxed, or helped by a rule of the run itself
+    known = load_target(policy).policy if policy is not None else policy_of(recording.policy or {})
+    return None if known is None else permit_anew(turn, known)
 
 
 def _text(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from maymust.core.compiled import CompiledPolicy, Verdicts
 from maymust.core.policy import Policy
@@ -31,12 +31,14 @@ class Edge:
 class PolicyGraph:
     """Situations by number, 0 is the start.
 
-    verdicts  what each situation allows
-    edges     the ways between them, loops included; the final answer leads nowhere
+    verdicts    what each situation allows
+    edges       the ways between them, loops included; the final answer leads nowhere
+    situations  the situation of each state of the compiled policy that a lawful run can be in
     """
 
     verdicts: tuple[Verdicts, ...]
     edges: tuple[Edge, ...]
+    situations: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
 
     def label(self, number: int) -> tuple[str, ...]:
         """What to write on a situation, in lines."""
@@ -71,6 +73,7 @@ def policy_graph(policy: Policy, *, limit: int = LIMIT) -> PolicyGraph:
     return PolicyGraph(
         tuple(verdicts[first[number]] for number in range(len(order))),
         tuple(Edge(source, target, tuple(calls)) for (source, target), calls in edges.items()),
+        {state: order[number] for state, number in zip(states, group, strict=True)},
     )
 
 

@@ -7,12 +7,44 @@ import os
 import sys
 from collections.abc import Sequence
 
-from maymust.cli import check, completion, difference, explain, graph, models, policy_test, replay, run, runs, schema, verify, view, worker
+from maymust.cli import (
+    check,
+    completion,
+    difference,
+    explain,
+    graph,
+    mcp_proxy,
+    models,
+    policy_test,
+    replay,
+    run,
+    runs,
+    schema,
+    verify,
+    view,
+    worker,
+)
 from maymust.cli.exit_codes import ABOUT, CLEAN, FINDINGS, INTERRUPTED, UNUSABLE
 from maymust.cli.options import Parser, add_command
 from maymust.errors import MaymustError, PolicyError
 
-COMMANDS = (run, runs, worker, verify, explain, replay, view, check, difference, graph, policy_test, schema, models, completion)
+COMMANDS = (
+    run,
+    runs,
+    worker,
+    verify,
+    explain,
+    replay,
+    view,
+    check,
+    difference,
+    graph,
+    policy_test,
+    mcp_proxy,
+    schema,
+    models,
+    completion,
+)
 
 
 def build_parser() -> Parser:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from maymust import Happened, SqliteStore
+from maymust import Happened
+from tests.durable.stores import AnyStore, store_of
 from tests.durable.world import EFFECTS, OUTPUTS, READS, Oracle, record
 from tests.durable.zygote import Zygote
 
@@ -21,7 +22,18 @@ def finish(
     killed: list[int] | None = None,
 ) -> str:
     """Resume until the run has ended; gives its id. `kill` gives the kill plan of the n-th process, `killed[0]` counts."""
-    store = SqliteStore(folder / "runs.db")
+    with store_of(folder) as store:
+        return _finish(zygote, folder, store, broken, kill, killed)
+
+
+def _finish(
+    zygote: Zygote,
+    folder: Path,
+    store: AnyStore,
+    broken: str | None,
+    kill: Callable[[int], dict[str, Any]] | None,
+    killed: list[int] | None,
+) -> str:
     oracle = Oracle(folder / "oracle")
     rows = store.runs()
     if not rows:
@@ -43,20 +55,18 @@ def finish(
         if killed is not None:
             killed[0] += ended["signal"] == 9
         assert "error" not in ended, ended
-    store.close()
     return row.run_id
 
 
 def faults(folder: Path, run_id: str, undisturbed: dict[str, Any]) -> list[str]:
     """What is wrong with a run that has ended: lost effects, effects that came twice, a record that is another one."""
-    store = SqliteStore(folder / "runs.db")
     done = Counter(Oracle(folder / "oracle").effects)
     found = [f"{effect} is lost" for effect in EFFECTS if not done[effect]]
     found += [f"{effect} came {done[effect]} times" for effect in EFFECTS if done[effect] > 1 and effect not in READS]
-    state = store.state(run_id)
+    with store_of(folder) as store:
+        state = store.state(run_id)
     if state.phase != "ended":
         found.append(f"the run has not ended: {state!r}")
     now = record(state)
     found += [f"{name} differs: {now[name]!r} instead of {undisturbed[name]!r}" for name in undisturbed if now[name] != undisturbed[name]]
-    store.close()
     return found

@@ -17,6 +17,7 @@ from maymust import Agent, AskPermissionRequirement, FunctionInvocationContext, 
 from maymust.agent.actions import ChildEvent, Event, ToolFinished, ToolStarted
 from maymust.agent.journal import Journal
 from maymust.agent.state import RunState
+from maymust.durable import DbosStore
 from maymust.models import Capabilities, ScriptedModel, call
 from maymust.models.chat_model import ModelDelta, ModelReply, ModelRequest
 
@@ -150,6 +151,15 @@ class KillingStore(SqliteStore):
         return KillingJournal(super()._journal(*args), self.plan)
 
 
+class KillingDbosStore(DbosStore):
+    """The same on DBOS."""
+
+    plan = KillPlan()
+
+    def _journal(self, *args: Any) -> Any:
+        return KillingJournal(super()._journal(*args), self.plan)
+
+
 async def effect(context: FunctionInvocationContext) -> None:
     """The effect of a call, and the point after it."""
     deps: Deps = context.deps
@@ -210,7 +220,7 @@ OUTPUTS: dict[str, Any] = {
 """What the calls return whose interruption a person is asked about."""
 
 
-def agent(store: SqliteStore | None) -> Agent[str]:
+def agent(store: SqliteStore | DbosStore | None) -> Agent[str]:
     """The shop's agent."""
     helper: Agent[str] = Agent(ByPlace(INNER), name="helper", description="Charges.", tools=[charge])
     asks = AskPermissionRequirement(["refund"])

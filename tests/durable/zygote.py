@@ -22,7 +22,8 @@ from typing import Any
 
 from maymust import SqliteStore
 from tests.durable import broken
-from tests.durable.world import Deps, KillingStore, KillPlan, Oracle, agent
+from tests.durable.stores import address
+from tests.durable.world import Deps, KillingDbosStore, KillingStore, KillPlan, Oracle, agent
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
@@ -82,7 +83,8 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     folder = Path(order["folder"])
     plan = KillPlan(**order.get("kill", {}))
     broken.install(order.get("broken"))
-    store = KillingStore(folder / "runs.db", lease=order.get("lease", 30.0), question_timeout=order.get("question_timeout"))
+    url, settings = address(folder), {"lease": order.get("lease", 30.0), "question_timeout": order.get("question_timeout")}
+    store = KillingStore(folder / "runs.db", **settings) if url is None else KillingDbosStore(url, **settings)
     store.plan = plan
     shop, deps = agent(store), Deps(Oracle(folder / "oracle"), plan)
     decisions = order.get("decisions", {})

@@ -1,23 +1,46 @@
-"""The README runs as it stands."""
+"""The files and commands of the README do what it says, and what it names exists. Its Python runs in tests/docs, as that of every page."""
 
 import re
 from pathlib import Path
 
-import pytest
+from tests.cli.commands import process
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(?P<kind>\w+) ?(?P<name>[\w.-]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_code_of_the_readme_runs(block: str) -> None:
-    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+def test_the_commands_of_the_readme_print_what_it_says(tmp_path: Path) -> None:
+    ran = []
+    for block in FENCE.finditer(README):
+        if block["name"]:
+            (tmp_path / block["name"]).write_text(block["body"], encoding="utf-8")
+        elif block["kind"] == "console":
+            line, _, shown = block["body"].partition("\n")
+            done = process(tmp_path, *line.removeprefix("$ maymust ").split())
+            start, cut, _ = shown.partition("...\n")
+            printed = done.out + done.err
+            assert printed.startswith(start) if cut else printed == shown, line
+            ran.append(line.split()[2])
+    assert ran == ["check", "verify"]
+
+
+def test_the_policy_of_the_readme_has_eight_lines() -> None:
+    policy = next(block["body"] for block in FENCE.finditer(README) if block["kind"] == "yaml")
+    assert len(policy.splitlines()) == 8
 
 
 def test_every_file_and_target_the_readme_names_exists() -> None:
-    root = Path(__file__).resolve().parent.parent
-    makefile = (root / "Makefile").read_text(encoding="utf-8")
-    for target in set(re.findall(r"`?make ([a-z]+)", README)):
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"`?make ([a-z-]+)", README)):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
-    paths = re.findall(r"(?:tests|docs|examples)/[\w./]+", README)
-    assert [path for path in paths if not (root / path).exists()] == []
+    paths = re.findall(r"(?:tests|docs|examples)/[\w./-]*\w", README)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    for module in re.findall(r"python -m (benchmarks\.\w+)", README):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+
+
+def test_the_links_of_the_readme_go_to_headings_that_exist() -> None:
+    for page, heading in re.findall(r"\]\(([\w./-]+\.md)#([\w-]+)\)", README):
+        titles = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, f"{page}#{heading}"

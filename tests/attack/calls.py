@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.attack.adversary import Made
 from tests.attack.play import Record
-from tests.attack.reference import FINAL, NoPermit, Pass
+from tests.attack.reference import FINAL, Done, NoPermit, Pass
 from tests.attack.scenario import CHILD
 from tests.attack.turns import Option, Turns
 
@@ -46,7 +46,7 @@ class Calls(Turns):
         """Note a problem."""
         self.problems.append(f"turn {self.turn}, {section}: {text}")
 
-    def call(self, option: Option, made: Made, step: dict[str, Any], before: list[tuple[str, str]]) -> None:
+    def call(self, option: Option, made: Made, step: dict[str, Any], before: list[Done]) -> None:
         permit = self._still(option, made, before)
         if self.breaks:
             self._broken_off(permit, made, step)
@@ -127,7 +127,7 @@ class Calls(Turns):
                 if "removed" not in body and not maybe:
                     self.problem("3.7", f"{made.name} ({step['call_id']}) could not remove {spec['removes']}")
 
-    def _still(self, option: Option, made: Made, before: list[tuple[str, str]]) -> Pass | None:
+    def _still(self, option: Option, made: Made, before: list[Done]) -> Pass | None:
         """The pass as it is after the calls before, if it allows this call; None when the call has to be refused."""
         assert option.permit is not None
         if made.name not in option.permit.allowed or self.broken:
@@ -140,7 +140,7 @@ class Calls(Turns):
         if made.name not in permit.allowed:
             return None
         limit = self.settings["steps"]
-        if made.name != FINAL and limit is not None and sum(outcome in ("ok", "failed") for _, outcome in before) >= limit:
+        if made.name != FINAL and limit is not None and sum(outcome in ("ok", "failed") for _, outcome, _ in before) >= limit:
             return None
         return permit
 
@@ -212,7 +212,7 @@ class Calls(Turns):
 
     # --- answers ---
     def final(
-        self, option: Option, made: Made, step: dict[str, Any], before: list[tuple[str, str]], *, good: bool, accepted: str | None
+        self, option: Option, made: Made, step: dict[str, Any], before: list[Done], *, good: bool, accepted: str | None
     ) -> str | None:
         if self.breaks:
             return None
@@ -233,6 +233,8 @@ def _within(permit: Pass, made: Made) -> bool:
     for fragments in permit.bounds.get(made.name, []):
         for parameter, fragment in fragments.items():
             value = values.get(parameter)
+            if value not in fragment.get("left", [value]) or value in fragment.get("gone", ()):
+                return False
             if isinstance(value, int) and not fragment.get("minimum", value) <= value <= fragment.get("maximum", value):
                 return False
     return True

@@ -13,7 +13,7 @@ from tests.attack.adversary import Reply
 from tests.attack.calls import Calls
 from tests.attack.messages import check_messages
 from tests.attack.play import Record
-from tests.attack.reference import FINAL, Pass
+from tests.attack.reference import FINAL, Done, Pass
 from tests.attack.turns import Option
 
 
@@ -26,6 +26,11 @@ def check(scenario: dict[str, Any], record: Record) -> list[str]:
         if child.end != "aborted":
             found += [f"in the child at {call_id}: {problem}" for problem in check(scenario["child"], child)]
     return found
+
+
+def done(step: dict[str, Any]) -> Done:
+    """A recorded step, as far as rules look at it."""
+    return step["tool"], step["outcome"], step["arguments"]
 
 
 class Walk(Calls):
@@ -103,7 +108,7 @@ class Walk(Calls):
             self.problem("3.5", f"calls {[made.name for made in reply.calls]}, steps {[step['tool'] for step in steps]}")
             return
         self.place += len(steps)
-        before = [(step["tool"], step["outcome"]) for step in self.steps]
+        before = [done(step) for step in self.steps]
         self.broken = False
         self.breaks = any(self.plan(step).get("broke") for step in steps)
         accepted: str | None = None
@@ -119,7 +124,7 @@ class Walk(Calls):
                 good = good and step["outcome"] == "ok"
             else:
                 siblings = [s for place, (m, s) in enumerate(zip(reply.calls, steps, strict=True)) if m.name != FINAL or place < index]
-                pairs = [*before, *((s["tool"], s["outcome"]) for s in siblings)]
+                pairs = [*before, *map(done, siblings)]
                 accepted = self.final(option, made, step, pairs, good=good, accepted=accepted)
         if self.breaks:
             self.ended = {"RunError"}
@@ -134,9 +139,16 @@ class Walk(Calls):
         self.after_turn(option, steps, reply, ran=ran, changes=changes)
 
     @staticmethod
-    def _ordered(before: list[tuple[str, str]], reply: Reply, steps: list[dict[str, Any]], index: int) -> list[tuple[str, str]]:
+    def _ordered(before: list[Done], reply: Reply, steps: list[dict[str, Any]], index: int) -> list[Done]:
         """What had happened before a call: the turns before, and the calls before it in its own batch; answers come after all of them."""
-        return [*before, *((s["tool"], s["outcome"]) for m, s in zip(reply.calls[:index], steps[:index], strict=True) if m.name != FINAL)]
+        return [
+            *before,
+            *(
+                (s["tool"], s["outcome"], s["arguments"])
+                for m, s in zip(reply.calls[:index], steps[:index], strict=True)
+                if m.name != FINAL
+            ),
+        ]
 
     def _words(self, option: Option, reply: Reply) -> None:
         assert option.permit is not None

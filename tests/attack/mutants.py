@@ -118,6 +118,12 @@ MUTANTS = (
     ),
     Mutant("a removed tool stays", "agent.exposure:apply_changes", "tools.pop(name, None)", "pass"),
     Mutant("a child without an answer has succeeded", "agent.child:ChildTool.run", "if state.answer is None:", "if False:"),
+    Mutant(
+        "a value is used up by calls with any other",
+        "requirements.keyed_calls:KeyedCalls._note",
+        "key = key_of(call.value)",
+        "key = None",
+    ),
     Mutant("a spent budget ends nothing", "agent.planning:plan_turn", "over = spent(state)", "over = None"),
 )
 """Each of these would be a hole in what the design promises."""

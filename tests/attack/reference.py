@@ -1,11 +1,12 @@
 """What a declared policy says after given steps: sections 3.1 to 3.4 of the design once more, slowly.
 
 Written from the design for the checker, and it shares no code with the library: requirements are dicts of declared parameters,
-steps are pairs of a tool's name and an outcome's word. Where the library counts, this looks through the whole list every time.
+steps are a tool's name, an outcome's word and the arguments. Where the library counts, this looks through the whole list every time.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,8 @@ FINAL = "final_answer"
 ABOVE_ALL = 10**9
 """The priority of rules that are none of the policy's: guard, budget, ladder, tool_choice."""
 
-Steps = Sequence[tuple[str, str]]
+Done = tuple[str, str, Mapping[str, Any] | None]
+Steps = Sequence[Done]
 
 
 class NoPermit(Exception):
@@ -108,9 +110,12 @@ def permit_after(policy: Sequence[Mapping[str, Any]], question: Question, *, tex
 
 # --- 3.3 and its kin: what one requirement says ---
 def _conditional(requirement: Mapping[str, Any], question: Question) -> Iterable[Said]:
+    if "same" in requirement:
+        yield _keyed(requirement, question.steps)
+        return
     target = requirement["target"]
     wanted = ("ok",) if requirement.get("only_success_invocations", True) else ("ok", "failed")
-    counting = [tool for tool, outcome in question.steps if outcome in wanted]
+    counting = [tool for tool, outcome, _ in question.steps if outcome in wanted]
     current = len(counting) + 1
     times = counting.count(target)
     last = counting[-1] if counting else None
@@ -127,6 +132,37 @@ def _conditional(requirement: Mapping[str, Any], question: Question) -> Iterable
     yield Said(requirement["name"], requirement["priority"], target, allowed=passed, forced=forced, prevents=prevents)
 
 
+NOTHING = "nothing"
+"""Stands for the value of a call that has none, as JSON."""
+
+
+def _keyed(requirement: Mapping[str, Any], steps: Steps) -> Said:
+    """Each value by itself: the requirement over the calls that had it."""
+    parameter, target = requirement["same"], requirement["target"]
+    had = [json.dumps(arguments[parameter]) if arguments and parameter in arguments else NOTHING for _, _, arguments in steps]
+    values = sorted({*had, NOTHING, "null"})
+    alone = {value: [step for step, one in zip(steps, had, strict=True) if one == value] for value in values}
+    wanted = ("ok",) if requirement.get("only_success_invocations", True) else ("ok", "failed")
+    counting = {value: [tool for tool, outcome, _ in mine if outcome in wanted] for value, mine in alone.items()}
+    good = {value for value in values if _checks_pass(requirement, alone[value], counting[value], counting[value].count(target), None)}
+    waits = "only_after" in requirement or "only_after_any" in requirement
+    # A call without a value has none that others could go by. Left out and null are one value to a rule.
+    owed = any(
+        target in done and any(tool not in _since(done, target) for tool in requirement.get("followed_by", ()))
+        for value, done in counting.items()
+        if value != NOTHING
+    )
+    if waits:
+        left = [json.loads(value) for value in sorted(good - {NOTHING})]
+        return Said(
+            requirement["name"], requirement["priority"], target, allowed=bool(left), prevents=owed, arguments={parameter: {"left": left}}
+        )
+    gone = [None if value == NOTHING else json.loads(value) for value in values if value not in good]
+    allowed = 0 not in (requirement.get("max_invocations"), requirement.get("max_attempts"))
+    bounds = {parameter: {"gone": gone}} if gone and allowed else None
+    return Said(requirement["name"], requirement["priority"], target, allowed=allowed, prevents=owed, arguments=bounds)
+
+
 def _checks_pass(requirement: Mapping[str, Any], steps: Steps, counting: list[str], times: int, last: str | None) -> bool:
     if not requirement.get("consecutive_allowed", True) and last == requirement["target"]:
         return False
@@ -138,7 +174,7 @@ def _checks_pass(requirement: Mapping[str, Any], steps: Steps, counting: list[st
         return False
     if (
         "max_attempts" in requirement
-        and [tool for tool, outcome in steps if outcome in ("ok", "failed")].count(requirement["target"]) >= requirement["max_attempts"]
+        and [tool for tool, outcome, _ in steps if outcome in ("ok", "failed")].count(requirement["target"]) >= requirement["max_attempts"]
     ):
         return False
     if (
@@ -159,7 +195,7 @@ def _since(counting: list[str], target: str) -> list[str]:
 
 def holds(condition: Mapping[str, Any], steps: Steps) -> bool:
     """Whether a condition on the successful steps holds."""
-    good = [tool for tool, outcome in steps if outcome == "ok"]
+    good = [tool for tool, outcome, _ in steps if outcome == "ok"]
     (word, value), *_ = condition.items()
     if word == "always":
         return bool(value)
@@ -243,7 +279,10 @@ def _closers(about: list[Said]) -> list[Said]:
         fragments = [(rule.arguments or {})[parameter] for rule in there]
         least = max((fragment["minimum"] for fragment in fragments if "minimum" in fragment), default=None)
         most = min((fragment["maximum"] for fragment in fragments if "maximum" in fragment), default=None)
-        if least is not None and most is not None and least > most:
+        lists = [fragment["left"] for fragment in fragments if "left" in fragment]
+        gone = [value for fragment in fragments for value in fragment.get("gone", ())]
+        none_left = bool(lists) and not [value for value in lists[0] if value not in gone and all(value in one for one in lists)]
+        if none_left or (least is not None and most is not None and least > most):
             closers += there
     return closers
 

@@ -111,6 +111,9 @@ def _conditional(rng: Random, names: list[str], tools: list[dict[str, Any]]) -> 
     target = FINAL if rng.random() < 0.15 else rng.choice(names)
     others = [name for name in names if name != target]
     given: dict[str, Any] = {"target": target}
+    free = [tool["name"] for tool in tools if not tool["typed"] and tool["name"] != CHILD]
+    if target in free and len(free) > 1 and rng.random() < 0.25:
+        return _keyed(rng, target, [name for name in free if name != target])
     if rng.random() < 0.25:
         given["only_after"] = rng.sample(others, min(len(others), rng.choice((1, 1, 2))))
     free = [name for name in others if name not in given.get("only_after", ())]
@@ -136,6 +139,26 @@ def _conditional(rng: Random, names: list[str], tools: list[dict[str, Any]]) -> 
         given["custom_checks"] = [_condition(rng, names)]
     if rng.random() < 0.04:
         given["enabled"] = False
+    return given
+
+
+def _keyed(rng: Random, target: str, others: list[str]) -> dict[str, Any]:
+    """Conditions for each value of the parameter that untyped tools are called with."""
+    given: dict[str, Any] = {"target": target, "same": "k"}
+    before = [rng.choice(others)] if rng.random() < 0.25 else []
+    free = [name for name in others if name not in before]
+    if before:
+        given["only_before"] = before
+    if free and rng.random() < 0.5:
+        given[rng.choice(("only_after", "only_after", "only_after_any"))] = rng.sample(free, min(len(free), rng.choice((1, 1, 2))))
+    if rng.random() < 0.3:
+        given["max_invocations"] = rng.choice((0, 1, 1, 1, 2))
+    if rng.random() < 0.2:
+        given["max_attempts"] = rng.choice((1, 2))
+    if rng.random() < 0.3 or len(given) == 2:
+        given["followed_by"] = rng.sample(others, min(len(others), rng.choice((1, 1, 2))))
+    if rng.random() < 0.3:
+        given["only_success_invocations"] = False
     return given
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.attack.reference import NoPermit, Pass, Question, permit_after
+from tests.attack.reference import Done, NoPermit, Pass, Question, permit_after
 
 TABLES = Path(__file__).resolve().parent.parent / "tables"
 PERMIT_ERRORS = {"ConflictError", "DeadEndError", "ForceUnmetError"}
@@ -52,7 +52,7 @@ def _fixed(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(policy.values())
 
 
-def _hold(row: Mapping[str, Any], policy: list[dict[str, Any]], steps: list[tuple[str, str]]) -> None:
+def _hold(row: Mapping[str, Any], policy: list[dict[str, Any]], steps: list[Done]) -> None:
     expected = row["expect"]
     question = Question(steps, tuple(row["tools"]))
     if "error" in expected:
@@ -73,5 +73,5 @@ def test_the_checker_folds_as_the_table_says(row: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in _rows("conditional") if _plain(row)])
 def test_the_checker_reads_conditional_requirements_as_the_table_says(row: Mapping[str, Any]) -> None:
-    steps = [(tool, outcome or "ok") for tool, _, outcome in (entry.partition("!") for entry in row["history"])]
+    steps = [(tool, outcome or "ok", None) for tool, _, outcome in (entry.partition("!") for entry in row["history"])]
     _hold(row, [_conditional(given, number) for number, given in enumerate(row["requirements"])], steps)

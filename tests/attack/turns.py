@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.attack.adversary import Reply
-from tests.attack.reference import ABOVE_ALL, FINAL, NoPermit, Pass, Question, Said, permit_after
+from tests.attack.reference import ABOVE_ALL, FINAL, Done, NoPermit, Pass, Question, Said, permit_after
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Turns:
         mode = choice["mode"] if isinstance(choice, dict) else choice
         return mode if mode in ("auto", "none") else None
 
-    def _standing(self, pairs: list[tuple[str, str]], *, relaxed: bool) -> list[Said]:
+    def _standing(self, pairs: list[Done], *, relaxed: bool) -> list[Said]:
         """Rules that stand beside the policy through the whole run."""
         choice = self.settings["choice"]
         # A tool's own wish to be asked about ranks below every requirement, so that it lifts no force.
@@ -79,7 +79,7 @@ class Turns:
             rules += [Said("tool_choice", ABOVE_ALL, name, allowed=False) for name in self.present]
         if isinstance(choice, dict) and "allowed_tools" in choice:
             rules += [Said("tool_choice", ABOVE_ALL, name, allowed=False) for name in self.present if name not in choice["allowed_tools"]]
-        good = [tool for tool, outcome in pairs if outcome == "ok"]
+        good = [tool for tool, outcome, _ in pairs if outcome == "ok"]
         if mode == "required" and not relaxed:
             name = choice.get("required_function_name") if isinstance(choice, dict) else None
             if name is not None and name not in good:
@@ -88,13 +88,13 @@ class Turns:
                 rules.append(Said("tool_choice", ABOVE_ALL, FINAL, prevents=True))
         return rules
 
-    def ask(self, pairs: list[tuple[str, str]], extras: tuple[Said, ...] = (), *, relaxed: bool = False) -> Pass:
+    def ask(self, pairs: list[Done], extras: tuple[Said, ...] = (), *, relaxed: bool = False) -> Pass:
         """The pass after these steps; raises NoPermit."""
         standing = self._standing(pairs, relaxed=relaxed)
         question = Question(pairs, self.present, (*standing, *extras), relaxed, self.mode, self.remembered)
         return permit_after(self.policy, question, text_agent=self.text_agent)
 
-    def permit_in(self, option: Option, pairs: list[tuple[str, str]]) -> Pass:
+    def permit_in(self, option: Option, pairs: list[Done]) -> Pass:
         """The pass inside a batch of this turn; raises NoPermit."""
         try:
             return self.ask(pairs, option.extras, relaxed=option.relaxed)
@@ -104,9 +104,9 @@ class Turns:
             # The guard never makes a dead end: there its denial is not made.
             return self.ask(pairs, relaxed=option.relaxed)
 
-    def pairs(self) -> list[tuple[str, str]]:
+    def pairs(self) -> list[Done]:
         """All steps so far."""
-        return [(step["tool"], step["outcome"]) for step in self.steps]
+        return [(step["tool"], step["outcome"], step["arguments"]) for step in self.steps]
 
     # --- 3.6 ---
     def options(self) -> list[Option]:
@@ -152,18 +152,18 @@ class Turns:
 
     def _spent(self) -> bool:
         settings = self.settings
-        invocations = sum(outcome in ("ok", "failed") for _, outcome in self.pairs())
+        invocations = sum(outcome in ("ok", "failed") for _, outcome, _ in self.pairs())
         return (
             (settings["steps"] is not None and invocations >= settings["steps"])
             or (settings["errors"] is not None and self.failing >= settings["errors"])
             or (settings["tokens"] is not None and self.tokens >= settings["tokens"])
         )
 
-    def _finish(self, pairs: list[tuple[str, str]], *, grace: bool = False, last: bool = False, measured: bool = False) -> Option:
+    def _finish(self, pairs: list[Done], *, grace: bool = False, last: bool = False, measured: bool = False) -> Option:
         extras = (Said("finish", ABOVE_ALL, FINAL, forced=True),)
         return Option(self.ask(pairs, extras), grace=grace, last=last, measured=measured, extras=extras)
 
-    def _relaxed(self, pairs: list[tuple[str, str]]) -> Option:
+    def _relaxed(self, pairs: list[Done]) -> Option:
         extras = (Said("ladder", ABOVE_ALL, FINAL, forced=True),)
         try:
             if not self.ask(pairs, relaxed=True).may_stop:
@@ -172,7 +172,7 @@ class Turns:
         except NoPermit:
             return Option(end="stalled")
 
-    def _guarded(self, pairs: list[tuple[str, str]], base: Pass, tool: str) -> Option:
+    def _guarded(self, pairs: list[Done], base: Pass, tool: str) -> Option:
         if self.hits == 2 and base.may_stop:
             return self._finish(pairs, measured=True)
         if tool not in (*self.present, FINAL):
@@ -243,7 +243,7 @@ class Turns:
 
     def owed(self) -> tuple[set[str] | None, set[str]]:
         """What keeps the run from stopping at its end (None: there is no permit), and names about which opinions may differ."""
-        pairs = [pair for pair in self.pairs() if pair != (FINAL, "ok")]
+        pairs = [pair for pair in self.pairs() if pair[:2] != (FINAL, "ok")]
         try:
             return set(self.ask(pairs).owed) - {"tool_choice"}, {"tool_choice"}
         except NoPermit:

@@ -36,24 +36,20 @@ def test_of_the_script_one_order_reaches_the_server(tmp_path: Path) -> None:
     assert (read(state)["orders"], read(state)["restarts"]) == ([["rye flour", 40]], [])
 
 
-def test_a_ticket_that_the_server_did_not_list_is_not_closed(tmp_path: Path) -> None:
+def test_a_ticket_that_the_server_did_not_list_is_not_closed_and_its_errors_are_failed_steps(tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     result = run(
         state,
-        call("open_toolbox", box="ticket"),
-        [call("ticket_list"), call("ticket_close", number="71")],
+        [call("open_toolbox", box="ticket"), call("open_toolbox", box="stock")],
+        [call("ticket_list"), call("ticket_close", number="71"), call("stock_look", item="gold")],
         [call("ticket_close", number="73"), call("ticket_close", number="72")],
         call("final_answer", answer="72 is closed."),
     )
     assert outcomes(result, "ticket_close") == ["refused", "refused", "ok"]
+    assert [step.text for step in result.steps if step.tool == "stock_look"] == [
+        "there is no 'gold' in stock; there are rye flour, plums, yeast"
+    ]
     assert read(state)["tickets"] == {"71": "open", "72": "closed", "73": "closed"}
-
-
-def test_an_error_of_the_server_is_a_failed_step(tmp_path: Path) -> None:
-    turns = [call("open_toolbox", box="stock"), call("stock_look", item="gold"), call("stock_look", item="yeast")]
-    result = run(tmp_path / "state.json", *turns, call("final_answer", answer="12."))
-    assert outcomes(result, "stock_look") == ["failed", "ok"]
-    assert "there is no 'gold' in stock" in (result.steps[1].text or "")
 
 
 def test_the_policy_is_clean_too_when_boxes_are_opened_on_the_way() -> None:

@@ -11,8 +11,10 @@ from maymust.cli.options import add_command, add_format, path_argument
 if TYPE_CHECKING:
     from maymust.cli.console import Console
     from maymust.cli.options import Parser, Subparsers
-    from maymust.durable.sqlite_store import SqliteStore
+    from maymust.durable import DbosStore, SqliteStore
     from maymust.durable.store import Question, RunRow
+
+    AnyStore = SqliteStore | DbosStore
 
 STORE = "runs.db"
 _SHORT = 8
@@ -21,7 +23,9 @@ _ANSWERS = ("yes", "no", "happened")
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add `runs` with its commands."""
-    about = "Runs that are kept in a store (`Agent(store=SqliteStore(path))`), and the questions that wait for a person."
+    about = """\
+Runs that are kept in a store, and the questions that wait for a person. The store is the file of a
+SqliteStore, or the address of a DbosStore."""
     parser = add_command(subparsers, "runs", "look at stored runs, decide, resume, cancel", "COMMAND ...", about)
     commands: Subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = _add(
@@ -34,6 +38,15 @@ def add_parser(subparsers: Subparsers) -> None:
     about = "Goes on with a run that is paused, interrupted or stopped. AGENT is `module:name`, as for `maymust run`."
     resuming = _add(commands, "resume", "go on with a run", "[options] RUN AGENT", about)
     resuming.set_defaults(run=resume_run)
+    about = """\
+Gives a new run to the workers of an agent (`maymust worker`) and prints its id. The store has to be a
+DbosStore."""
+    submitting = _add(commands, "submit", "give a run to the workers", "[options] AGENT INPUT", about)
+    submitting.set_defaults(run=submit_run)
+    path_argument(submitting, "agent", metavar="AGENT", help="module:name in Python")
+    submitting.add_argument("input", metavar="INPUT", help="what the agent is asked")
+    submitting.add_argument("--tenant", metavar="NAME", help="whose limits count")
+    submitting.add_argument("--wait", action="store_true", help="wait until it has ended, or waits for a person")
     about = """\
 Decides about a call that waits; the first decision counts. `happened` is for a call whose process ended
 while it ran, and which took effect; for such a call `yes` runs it again, and `no` leaves it as failed."""
@@ -56,23 +69,50 @@ while it ran, and which took effect; for such a call `yes` runs it again, and `n
 
 def _add(commands: Subparsers, name: str, help: str, usage: str, about: str) -> Parser:
     parser = commands.add_parser(name, help=help, usage=f"maymust runs {name} {usage}", description=about)
-    path_argument(parser, "--store", metavar="FILE", default=STORE, help=f"the store (default: {STORE})")
+    path_argument(parser, "--store", metavar="STORE", help=f"a file, postgresql://… or sqlite:///… (default: $MAYMUST_STORE, or {STORE})")
     return parser
 
 
-def _open(arguments: argparse.Namespace) -> SqliteStore:
+def _open(arguments: argparse.Namespace) -> AnyStore:
     """The store. Raises UnusableError when there is none: looking must not make one."""
     import os
 
     from maymust.cli.console import UnusableError
     from maymust.durable.sqlite_store import SqliteStore
 
-    if not os.path.exists(arguments.store):
-        raise UnusableError(f"there is no store {arguments.store} here; give its path, --store FILE")
-    return SqliteStore(arguments.store)
+    store = address(arguments)
+    name, _, path = store.partition(":///")
+    if "://" in store and name != "sqlite":
+        return dbos_store(store)
+    if not os.path.exists(path or name):
+        raise UnusableError(f"there is no store {store} here; give its path or address, --store STORE")
+    return dbos_store(store) if path else SqliteStore(store)
 
 
-def _find(store: SqliteStore, beginning: str) -> str:
+def address(arguments: argparse.Namespace) -> str:
+    """Where the store is."""
+    import os
+
+    return str(arguments.store or os.environ.get("MAYMUST_STORE") or STORE)
+
+
+def dbos_store(url: str, **settings: Any) -> DbosStore:
+    """The store at an address. Raises UnusableError for one that is none, and without DBOS."""
+    import os
+
+    from maymust.cli.console import UnusableError
+
+    try:
+        from maymust.durable.dbos.store import DbosStore
+
+        return DbosStore(url, key=os.environ.get("MAYMUST_KEY"), **settings)
+    except ModuleNotFoundError as fault:
+        raise UnusableError(f"{url} needs DBOS: pip install 'maymust[dbos]'") from fault
+    except ValueError as fault:
+        raise UnusableError(str(fault)) from fault
+
+
+def _find(store: AnyStore, beginning: str) -> str:
     """The id of the run that begins so. Raises UnusableError."""
     from maymust.cli.console import UnusableError
 
@@ -179,6 +219,29 @@ def resume_run(arguments: argparse.Namespace) -> int:
     return CLEAN if not result.unmet else FINDINGS
 
 
+def submit_run(arguments: argparse.Namespace) -> int:
+    """Give a run to the workers."""
+    from maymust.cli.agent_source import agent_from_reference
+    from maymust.cli.console import Console, UnusableError
+
+    if "://" not in address(arguments):
+        raise UnusableError("workers look into a DbosStore; give its address, --store postgresql://… or sqlite:///FILE")
+    store, console = dbos_store(address(arguments)), Console()
+    run_id = store.submit(agent_from_reference(arguments.agent), arguments.input, tenant=arguments.tenant)
+    _print(console, [run_id])
+    if not arguments.wait:
+        return CLEAN
+    row = store.wait(run_id)
+    if row.status == "paused":
+        _print(console, ["waiting for a person:", *[line for one in store.questions(run_id) for line in _question_lines(one)]])
+        return UNDECIDED
+    if row.answer is None:
+        console.error(f"the run ended without an answer: {row.error or row.stop_reason}")
+        return FINDINGS
+    _print(console, row.answer.splitlines())
+    return CLEAN
+
+
 def decide_call(arguments: argparse.Namespace) -> int:
     """Note a decision."""
     import json
@@ -201,6 +264,8 @@ def decide_call(arguments: argparse.Namespace) -> int:
     (one,) = store.decide(run_id, {arguments.call: answer})
     first = "" if one.by == by else f" {one.by} had decided so before;"
     on = f"the run goes on with `maymust runs resume {run_id[:_SHORT]} AGENT`"
+    if "://" in address(arguments):
+        on = f"the run goes on with a worker, or with `maymust runs resume {run_id[:_SHORT]} AGENT`"
     _print(Console(), [f"{one.call_id} of {one.tool}: {one.answer};{first} {on}"])
     return CLEAN
 

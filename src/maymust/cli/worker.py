@@ -21,8 +21,9 @@ def add_parser(subparsers: Subparsers) -> None:
     about = """\
 Works on the runs of agents that are kept in a DbosStore, until Ctrl-C or SIGTERM. Start as many as there is work for, on any
 number of hosts: each run is worked on by one of them, and goes on with another when its worker has ended."""
-    parser = add_command(subparsers, "worker", "work on stored runs", "--store URL --agent AGENT [options]", about, _EXAMPLES)
-    parser.add_argument("--store", metavar="URL", required=True, help="postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE")
+    parser = add_command(subparsers, "worker", "work on stored runs", "[options] --agent AGENT", about, _EXAMPLES)
+    where = "postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE (default: $MAYMUST_STORE)"
+    parser.add_argument("--store", metavar="URL", help=where)
     agents = "module:name in Python; may be given several times"
     path_argument(parser, "--agent", metavar="AGENT", action="append", required=True, dest="agents", help=agents)
     path_argument(parser, "--deps", metavar="DEPS", help="module:name of what tools get as deps, or of a function that gives it for a run")
@@ -41,27 +42,24 @@ number of hosts: each run is worked on by one of them, and goes on with another 
 def work(arguments: argparse.Namespace) -> int:
     """Work until a signal."""
     import logging
-    import os
     import signal
     import threading
 
     from maymust.cli.agent_source import agent_from_reference
     from maymust.cli.console import Console, UnusableError
+    from maymust.cli.runs import address, dbos_store
     from maymust.cli.target import import_object
-
-    try:
-        from maymust.durable import DbosStore
-        from maymust.durable.dbos.worker import DbosWorker
-    except ImportError as fault:
-        raise UnusableError(str(fault)) from fault
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     agents = [agent_from_reference(agent) for agent in arguments.agents]
     deps = import_object(arguments.deps)[0] if arguments.deps else None
-    try:
-        store = DbosStore(arguments.store, lease=arguments.lease, queue=arguments.queue, key=os.environ.get("MAYMUST_KEY"))
-    except ValueError as fault:
-        raise UnusableError(str(fault)) from fault
+    url = address(arguments)
+    if "://" not in url:
+        raise UnusableError("workers work on a DbosStore; give its address, --store postgresql://… or sqlite:///FILE")
+    store = dbos_store(url, lease=arguments.lease, queue=arguments.queue)
+    # Here DBOS is known to be there.
+    from maymust.durable.dbos.worker import DbosWorker
+
     limits = {"concurrency": arguments.concurrency, "limit": arguments.limit, "tenant_limit": arguments.per_tenant}
     worker = DbosWorker(store, agents, deps=deps, allow_policy_change=arguments.allow_policy_change, **limits)
     done, console = threading.Event(), Console()

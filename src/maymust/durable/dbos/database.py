@@ -38,7 +38,10 @@ class DbosDatabase:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._address = sa.make_url(url)
+        try:
+            self._address = sa.make_url(url)
+        except sa.exc.ArgumentError as fault:
+            raise ValueError("that is no address; give postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE") from fault
         if self._address.get_backend_name() not in ("postgresql", "sqlite") or not self._address.database:
             raise ValueError(f"{self}: give postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE")
         self._lock = threading.RLock()

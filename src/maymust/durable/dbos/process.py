@@ -63,7 +63,8 @@ class Process:
     """This process as an executor of DBOS, while it is open."""
 
     def __init__(self, database: DbosDatabase, lease: float) -> None:
-        self.database, self.lease, self.owner = database, lease, Owner()
+        # Its own connections: those of a store may be closed at any time.
+        self.database, self.lease, self.owner = DbosDatabase(database.url), lease, Owner()
         self.executor = f"{self.owner.host}:{self.owner.pid}:{self.owner.token}"
         self.claims: dict[str, Claim] = {}
         self.performer: Performer | None = None
@@ -196,6 +197,7 @@ class Process:
                 sql.execute("DELETE FROM executors WHERE executor_id = ?", (self.executor,))
         except StoreError as fault:
             log.warning("others have to wait for the end of this process's lease: %s", fault)
+        self.database.close()
 
 
 _LOCK = threading.Lock()

@@ -63,9 +63,9 @@ class DbosWorker:
             self._agents[queue] = copy.copy(agent)
             self._agents[queue].store = store
         self._settings = {
-            "worker_concurrency": concurrency,
+            "worker_concurrency": concurrency if limit is None else min(concurrency, limit),
             "global_concurrency": limit,
-            "partition_concurrency": tenant_limit,
+            "partition_concurrency": tenant_limit if limit is None or tenant_limit is None else min(tenant_limit, limit),
             "polling_interval_sec": poll,
         }
         self._deps, self._allow = deps, allow_policy_change

@@ -1,0 +1,299 @@
+"""What every store promises: the same tests for a file of SqliteStore, and for DbosStore in Postgres and in a file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from maymust import (
+    Agent,
+    AskPermissionRequirement,
+    ConditionalRequirement,
+    Decision,
+    FunctionInvocationContext,
+    RunError,
+    SqliteStore,
+    tool,
+)
+from maymust.durable.dbos.store import DbosStore
+from maymust.durable.sealing import new_key
+from maymust.durable.store import DecisionError, RunTakenError
+from maymust.models import ScriptedModel, call
+from tests.durable.stores import AnyStore
+from tests.durable.world import ByPlace
+
+KINDS = ("SqliteStore", "DbosStore in Postgres", "DbosStore in a file")
+KEY = new_key()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the stores of a kind are: a path, or an address."""
+    folder: Path = tmp_path_factory.mktemp("contract")
+    if request.param == KINDS[0]:
+        return str(folder / "runs.db")
+    if request.param == KINDS[1]:
+        return str(request.getfixturevalue("postgres").copy("template"))
+    shutil.copy(request.getfixturevalue("made_file"), folder / "dbos.db")
+    return f"sqlite:///{folder / 'dbos.db'}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed(place: str) -> Iterator[None]:
+    yield
+    if "://" in place:
+        DbosStore(place).close()
+
+
+@pytest.fixture
+def stores(place: str) -> Iterator[Any]:
+    """Makes stores at the place; what is made is another object each time, as in another process."""
+    with contextlib.ExitStack() as made:
+
+        def make(**settings: Any) -> AnyStore:
+            store: AnyStore = DbosStore(place, **settings) if "://" in place else SqliteStore(place, **settings)
+            made.callback(store.database.close)
+            return store
+
+        yield make
+
+
+@tool
+def refund(amount: int) -> str:
+    """Refund."""
+    return f"refunded {amount}"
+
+
+TWO: tuple[Any, ...] = (
+    [call("refund", call_id="r1", amount=1), call("refund", call_id="r2", amount=2)],
+    call("final_answer", answer="done"),
+)
+
+
+def desk(store: AnyStore, script: tuple[Any, ...] = TWO, **settings: Any) -> Agent[str]:
+    settings = {"tools": [refund], "requirements": [AskPermissionRequirement(["refund"])], **settings}
+    return Agent(ByPlace(script), store=store, **settings)
+
+
+def paused(agent: Agent[str]) -> str:
+    result = agent.run_sync("go")
+    assert [pending.call_id for pending in result.pending] == ["r1", "r2"]
+    return result.state.run_id
+
+
+def test_a_run_goes_on_in_another_process_with_the_decisions_there_are(stores: Any) -> None:
+    agent = desk(stores())
+    run_id = paused(agent)
+    agent.decide(run_id, {"r1": True}, by="Ada")
+    result = desk(stores()).resume_sync(run_id)
+    assert [pending.call_id for pending in result.pending] == ["r2"]
+    result = desk(stores()).resume_sync(run_id, {"r2": Decision(False, "too much", "Bob")})
+    assert [step.text for step in result.steps][:2] == ["refunded 1", "Bob said no: too much; it was not run"]
+    assert result.answer == "done"
+    # Whoever was not told before asks again.
+    assert desk(stores()).resume_sync(run_id).answer == "done"
+    row = stores().run(run_id)
+    assert (row.status, row.answer, row.open, row.input) == ("ended", "done", 0, "go")
+
+
+def test_the_first_decision_counts_and_the_loser_is_told(stores: Any) -> None:
+    agent, store = desk(stores()), stores()
+    run_id = paused(agent)
+    agent.decide(run_id, {"r1": Decision(False, "not due")}, by="Ada")
+    with pytest.raises(DecisionError, match=r"\(yes\) does not count: Ada decided no at .*, not due; the first decision") as told:
+        agent.decide(run_id, {"r2": True, "r1": True}, by="Bob")
+    assert told.value.first is not None
+    assert (told.value.call_id, told.value.first.by) == ("r1", "Ada")
+    # All or nothing: the other decision of the loser is not noted either.
+    assert [question.call_id for question in store.questions(run_id)] == ["r2"]
+    (same,) = store.decide(run_id, {"r1": False}, by="Cid")
+    assert same.by == "Ada"
+    assert [(entry.kind, entry.by, entry.call_id) for entry in store.audit(run_id) if entry.by] == [
+        ("decided", "Ada", "r1"),
+        ("too late", "Bob", "r2"),
+        ("too late", "Bob", "r1"),
+    ]
+
+
+def test_what_is_no_question_is_told(stores: Any) -> None:
+    agent = desk(stores())
+    run_id = paused(agent)
+    with pytest.raises(DecisionError, match=r"no question about call 'r9' .* waiting: r1, r2"):
+        agent.decide(run_id, {"r9": True})
+    with pytest.raises(RunError, match="there is no run 'nothing' in"):
+        agent.decide("nothing", {"r1": True})
+    with pytest.raises(RunError, match="there is no run 'nothing' in"):
+        agent.resume_sync("nothing")
+
+
+def test_a_cancelled_run_is_over_for_everybody(stores: Any) -> None:
+    agent, store = desk(stores()), stores()
+    run_id = paused(agent)
+    agent.cancel(run_id, by="Ada", reason="wrong order")
+    row = store.run(run_id)
+    assert (row.status, row.cancelled_by, row.open, row.stop_reason) == ("cancelled", "Ada", 0, "aborted")
+    assert store.state(run_id).phase == "ended"
+    with pytest.raises(DecisionError, match="ended before it was made"):
+        agent.decide(run_id, {"r1": True})
+    with pytest.raises(RunError, match="was cancelled by Ada"):
+        agent.resume_sync(run_id)
+    with pytest.raises(RunError, match=r"was cancelled by Ada at .* already"):
+        agent.cancel(run_id)
+
+
+def test_a_decided_run_can_still_be_cancelled(stores: Any) -> None:
+    agent, store = desk(stores()), stores()
+    run_id = paused(agent)
+    agent.decide(run_id, {"r1": True})
+    agent.cancel(run_id, by="Ada")
+    assert store.run(run_id).status == "cancelled"
+    with pytest.raises(RunError, match="was cancelled by Ada"):
+        agent.resume_sync(run_id)
+
+
+async def _waits(context: FunctionInvocationContext) -> str:
+    """Wait."""
+    context.deps.set()
+    await asyncio.sleep(60)
+    return "waited"
+
+
+def test_a_run_under_way_is_nobody_elses_and_stops_when_it_is_cancelled(stores: Any) -> None:
+    waits = tool(_waits, effect="read")
+    agent = desk(stores(), (call("_waits"),), tools=[waits], requirements=[])
+
+    async def scene() -> str:
+        begun = asyncio.Event()
+        run = agent.start("go", deps=begun)
+        await begun.wait()
+        assert stores().run(run.id).status == "running"
+        with pytest.raises(RunTakenError, match="this very process"):
+            await agent.resume(run.id)
+        with pytest.raises(RunTakenError):
+            stores().delete(run.id)
+        await asyncio.to_thread(stores().cancel, run.id, by="Ada")
+        result = await asyncio.wait_for(run, 20)
+        assert result.stop_reason == "aborted"
+        return run.id
+
+    run_id = asyncio.run(scene())
+    assert stores().run(run_id).status == "cancelled"
+
+
+def test_a_run_that_was_stopped_or_broke_off_is_resumed(stores: Any) -> None:
+    async def scene() -> str:
+        begun = asyncio.Event()
+        agent = desk(stores(), (call("_waits"),), tools=[tool(_waits, effect="read")], requirements=[])
+        run = agent.start("go", deps=begun)
+        await begun.wait()
+        run.cancel()
+        await run
+        return run.id
+
+    run_id = asyncio.run(scene())
+    assert stores().run(run_id).status == "stopped"
+    broken = Agent(ScriptedModel([]), tools=[tool(_waits, effect="read")], store=stores())
+    with pytest.raises(RunError):
+        broken.resume_sync(run_id)
+    assert stores().run(run_id).error
+    agent = Agent(ScriptedModel([call("final_answer", answer="after all")]), tools=[tool(_waits, effect="read")], store=stores())
+    assert agent.resume_sync(run_id).answer == "after all"
+
+
+def test_a_question_that_nobody_answers_in_time_is_a_no(stores: Any) -> None:
+    agent = desk(stores(question_timeout=0.05))
+    run_id = paused(agent)
+    asyncio.run(asyncio.sleep(0.1))
+    assert stores().questions(run_id) == []
+    result = desk(stores()).resume_sync(run_id)
+    assert "nobody answered within 0.05 seconds" in result.steps[0].text
+    with pytest.raises(DecisionError, match="the time limit decided no"):
+        agent.decide(run_id, {"r1": True})
+
+
+def test_a_resume_that_does_not_fit_changes_nothing(stores: Any) -> None:
+    run_id = paused(desk(stores()))
+    other = desk(stores(), requirements=[AskPermissionRequirement(["refund"]), ConditionalRequirement("refund", max_invocations=1)])
+    for _ in range(2):
+        with pytest.raises(RunError, match="was started under another policy"):
+            other.resume_sync(run_id)
+        assert stores().run(run_id).status == "paused"
+    assert desk(stores()).resume_sync(run_id, {"r1": True, "r2": True}).answer == "done"
+
+
+def test_texts_that_databases_do_not_like_are_kept(stores: Any) -> None:
+    nasty = "nul \x00, half a pair \ud800, ☃ " + "long " * 5000
+
+    @tool
+    def echo() -> str:
+        """Echo."""
+        return nasty
+
+    agent = desk(stores(), (call("echo"), call("final_answer", answer="a\x00b")), tools=[echo], requirements=[])
+    result = agent.run_sync("say \x00 ☃")
+    kept = stores().state(result.state.run_id)
+    assert kept.to_dict() == result.state.to_dict()
+    assert kept.steps[0].text == result.steps[0].text
+    assert stores().run(result.state.run_id).answer is not None
+
+
+@tool(approval_mode="always_require")
+def log_in(password: SecretStr) -> str:
+    """Log in."""
+    return f"logged in with {len(password.get_secret_value())} letters"
+
+
+def test_a_secret_waits_encrypted_or_not_at_all(stores: Any) -> None:
+    script = (call("log_in", call_id="l1", password="hush hush"), call("final_answer", answer="in"))
+    with pytest.raises(RunError, match="no key to encrypt"):
+        desk(stores(), script, tools=[log_in], requirements=[]).run_sync("go")
+    result = desk(stores(key=KEY), script, tools=[log_in], requirements=[]).run_sync("go")
+    run_id = result.state.run_id
+    assert "hush" not in str(stores(key=KEY).questions(run_id))
+    assert "hush" not in stores().state(run_id).to_json()
+    result = desk(stores(key=KEY), script, tools=[log_in], requirements=[]).resume_sync(run_id, {"l1": True})
+    assert result.steps[0].text == "logged in with 9 letters"
+
+
+def test_a_childs_question_is_its_parents(stores: Any) -> None:
+    inner = desk(None, (call("refund", call_id="i1", amount=5), call("final_answer", answer="five")))  # type: ignore[arg-type]
+    script = (call("helper", call_id="h1", task="refund five"), call("final_answer", answer="all"))
+    agent = desk(stores(), script, tools=[inner.as_tool("helper", "Helps.")], requirements=[])
+    run_id = agent.run_sync("go").state.run_id
+    (asked,) = stores().questions(run_id)
+    assert asked.call_id == "h1/i1"
+    agent.decide(run_id, {"h1/i1": True}, by="Ada")
+    assert agent.resume_sync(run_id).answer == "all"
+    trail = [(entry.kind, entry.call_id, entry.by) for entry in stores().audit(run_id)]
+    assert trail.index(("decided", "h1/i1", "Ada")) < trail.index(("result", "h1/i1", None)) < trail.index(("result", "h1", None))
+
+
+def test_a_run_can_be_found_listed_and_removed(stores: Any) -> None:
+    run_id = paused(desk(stores(), name="desk"))
+    store = stores()
+    assert store.find(run_id[:12]) == [run_id]
+    assert next(row for row in store.runs() if row.run_id == run_id).agent == "desk"
+    assert [entry.kind for entry in store.audit(run_id)][:2] == ["started", "reply"]
+    store.delete(run_id)
+    assert not store.knows(run_id)
+    assert store.audit(run_id) == []
+    with pytest.raises(RunError, match="there is no run"):
+        store.state(run_id)
+
+
+def test_a_run_is_begun_once(stores: Any) -> None:
+    agent = desk(stores())
+    result = agent.run_sync("go")
+    with pytest.raises(RunError, match="is in the store already"):
+        asyncio.run(_begin(stores(), result.state))
+
+
+async def _begin(store: AnyStore, state: Any) -> None:
+    store.begin(state)

@@ -46,9 +46,9 @@ def test_a_ticket_that_the_server_did_not_list_is_not_closed_and_its_errors_are_
         call("final_answer", answer="72 is closed."),
     )
     assert outcomes(result, "ticket_close") == ["refused", "refused", "ok"]
-    assert [step.text for step in result.steps if step.tool == "stock_look"] == [
-        "there is no 'gold' in stock; there are rye flour, plums, yeast"
-    ]
+    (told,) = (step.text or "" for step in result.steps if step.tool == "stock_look")
+    assert "there is no 'gold' in stock" in told
+    assert outcomes(result, "stock_look") == ["failed"]
     assert read(state)["tickets"] == {"71": "open", "72": "closed", "73": "closed"}
 
 

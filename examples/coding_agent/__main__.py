@@ -7,9 +7,10 @@ import argparse
 import asyncio
 import logging
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from maymust import Agent, Budget, MaymustError, RunResult, load_policy
+from maymust import Agent, Budget, FunctionInvocationContext, MaymustError, RunResult, function_middleware, load_policy
 from maymust.models import ChatModel, ScriptedModel
 from maymust.views.terminal import Terminal
 
@@ -20,6 +21,18 @@ TASK = "One test fails. Find the fault in the code and mend it; leave the tests 
 INSTRUCTIONS = "You work on a small Python project. Look at files, change them, run the tests, and say what you have done."
 
 
+@function_middleware
+async def tested_as_it_is(context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+    """Refuse the end when a file has changed since the tests passed.
+
+    The rules know the order in which calls were made. Calls of one turn may run at the same time, and others may edit files, too.
+    """
+    if context.name == "final_answer" and context.deps.tested != context.deps.digests():
+        context.refuse("files have changed since the tests passed; run them again")
+        return
+    await call_next()
+
+
 def make_agent(model: str | ChatModel) -> Agent[str]:
     """The agent. A model that does not give a usable reply stops the run: green tests are owed, and stay so."""
     return Agent(
@@ -28,6 +41,7 @@ def make_agent(model: str | ChatModel) -> Agent[str]:
         instructions=INSTRUCTIONS,
         tools=[list_files, read_file, write_file, run_tests],
         policy=load_policy(Path(__file__).with_name("coding_agent.policy.yaml")),
+        middleware=[tested_as_it_is],
         budget=Budget(turns=20),
         on_stall="stop",
     )

@@ -29,6 +29,7 @@ SCRIPT: list[Turn] = [
     [call("write_file", path="prices.py", text=WORSE), call("final_answer", answer="Fixed.")],
     call("run_tests"),
     call("final_answer", answer="Fixed, I suppose."),
-    [call("write_file", path="receipt.py", text=""), call("write_file", path="prices.py", text=FIXED), call("run_tests")],
+    [call("write_file", path="receipt.py", text=""), call("write_file", path="prices.py", text=FIXED)],
+    call("run_tests"),
     call("final_answer", answer="A voucher that is worth more than the goods no longer makes the total negative. All tests pass."),
 ]

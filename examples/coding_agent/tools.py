@@ -1,7 +1,4 @@
-"""Tools over a folder with a project in it. The folder is the run's `deps`; nothing here reaches out of it.
-
-Reading, writing and testing take turns in the order of their calls, so that a test asked for together with a change runs after it.
-"""
+"""Tools over a folder with a project in it. The folder is the run's `deps`; nothing here reaches out of it."""
 
 import asyncio
 import hashlib
@@ -24,7 +21,8 @@ class Workspace:
         self.folder = Path(self._made.name).resolve() / "project"
         shutil.copytree(PROJECT, self.folder, ignore=shutil.ignore_patterns("__pycache__"))
         self.before = self.digests()
-        self.turn = asyncio.Lock()  # first come, first served
+        self.tested: dict[str, str] = {}  # the files as they were when the tests last passed
+        self.turn = asyncio.Lock()
 
     def files(self) -> list[str]:
         """The project's files, as paths within it."""
@@ -100,7 +98,9 @@ async def run_tests(ctx: FunctionInvocationContext) -> str:
     """Run all tests of the project."""
     workspace = workspace_of(ctx)
     async with workspace.turn:
+        files = workspace.digests()
         passed, said = await workspace.test()
-    if not passed:
-        raise ToolError(said[-1500:])
+        if not passed:
+            raise ToolError(said[-1500:])
+        workspace.tested = files
     return "all tests pass"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from examples.coding_agent.__main__ import make_agent, work
 from examples.coding_agent.script import FIXED, SCRIPT, WORSE
 from examples.coding_agent.tools import Workspace
-from maymust import RunResult
+from maymust import FunctionInvocationContext, RunResult, function_middleware
 from maymust.models import ScriptedModel, call
 from maymust.models.scripted import Turn
 
@@ -57,7 +57,8 @@ def test_green_tests_before_a_change_do_not_count_after_it(workspace: Workspace)
         *change,
         call("run_tests"),
         [call("write_file", path="prices.py", text=WORSE), DONE],
-        [call("write_file", path="prices.py", text=FIXED), call("run_tests"), DONE],
+        [call("write_file", path="prices.py", text=FIXED), DONE],
+        call("run_tests"),
         DONE,
     )
     # In the turn of the change the answer was not on offer, whatever the tests said meanwhile.
@@ -65,9 +66,20 @@ def test_green_tests_before_a_change_do_not_count_after_it(workspace: Workspace)
     assert asyncio.run(workspace.test())[0]
 
 
-def test_tests_asked_for_together_with_a_change_run_after_it(workspace: Workspace) -> None:
-    result = run(workspace, READ, [call("write_file", path="prices.py", text=FIXED), call("run_tests")], DONE)
-    assert outcomes(result, "run_tests") == ["ok"]
+def test_green_tests_of_other_files_than_there_are_now_do_not_count(workspace: Workspace) -> None:
+    edits = iter([WORSE])
+
+    @function_middleware
+    async def somebody_edits(context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        await call_next()
+        if context.name == "run_tests" and (text := next(edits, None)) is not None:
+            (workspace.folder / "prices.py").write_text(text, encoding="utf-8")
+
+    write = call("write_file", path="prices.py", text=FIXED)
+    model = ScriptedModel([READ, write, call("run_tests"), DONE, write, call("run_tests"), DONE])
+    result = asyncio.run(make_agent(model).run("go", deps=workspace, middleware=[somebody_edits]))
+    assert outcomes(result, "run_tests") == ["ok", "ok"]
+    assert outcomes(result, "final_answer") == ["refused", "ok"]
 
 
 def test_a_model_that_gives_up_ends_without_an_answer_and_the_debt_is_told(capsys: pytest.CaptureFixture[str]) -> None:

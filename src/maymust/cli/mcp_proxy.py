@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from maymust.cli.console import UnusableError
     from maymust.cli.target import load_target
+    from maymust.mcp_proxy.limits import check_policy
 
     level = logging.ERROR if arguments.quiet else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="maymust mcp-proxy: %(message)s", force=True)
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.policy == "-":
         raise UnusableError("--policy -: standard input belongs to the MCP client; give a file")
     policy = load_target(arguments.policy).policy
+    check_policy(policy, lenient=arguments.lenient)
     try:
         from maymust.mcp_proxy.stdio import serve
     except ImportError as error:

@@ -20,7 +20,6 @@ from mcp.server.stdio import stdio_server
 
 from maymust.core.policy import Policy
 from maymust.errors import RunError
-from maymust.mcp_proxy.limits import check_policy
 from maymust.mcp_proxy.relay import Relay
 
 log = logging.getLogger(__name__)
@@ -31,10 +30,9 @@ _CHUNK = 65536
 async def serve(policy: Policy, command: Sequence[str], *, unlisted: bool = True, closed: bool = False, lenient: bool = False) -> bool:
     """Start the server, and stand between it and the client at standard input and output until one of them goes.
 
-    True when the client went first, False when the server ended by itself. Raises UnsupportedRuleError for a policy that a proxy cannot
-    hold, and RunError for a server that cannot be started.
+    True when the client went first, False when the server ended by itself. Whether a proxy can hold the policy is for `check_policy` to
+    say. Raises RunError for a server that cannot be started.
     """
-    check_policy(policy, lenient=lenient)
     # The client has set the environment up for the server.
     parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
     _end_on_signal()

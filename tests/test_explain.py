@@ -103,6 +103,11 @@ def test_open_tools_may_be_called_now() -> None:
     assert explain(asking, "note").change == ()
 
 
+def test_a_question_without_a_reason_is_told_as_one() -> None:
+    permit = permit_of("", AskPermissionRequirement(["close"], name="ask"))
+    assert "  ask: a person is asked" in str(explain(permit, "close")).splitlines()
+
+
 def test_a_cooldown_and_the_last_call_are_evidence() -> None:
     said = explain(permit_of("refund note", ConditionalRequirement("refund", cooldown=3)), "refund")
     assert said.evidence == ("refund was last called 1 step ago",)

@@ -65,9 +65,13 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [f"{self.verdict.glyph} {self.tool} is {self.verdict.word}"]
-        lines.extend(f"  {spoken.requirement}: {spoken.rule.reason or spoken.evidence}" for spoken in self.rules if _matters(spoken))
+        lines.extend(f"  {spoken.requirement}: {_said(spoken)}" for spoken in self.rules if _matters(spoken))
         lines.extend(f"  {fact}" for fact in self.evidence)
         return "\n".join((*lines, f"  {self.outlook}"))
+
+
+def _said(spoken: Spoken) -> str:
+    return spoken.rule.reason or spoken.evidence or ("a person is asked" if spoken.rule.ask else "")
 
 
 def _matters(spoken: Spoken) -> bool:

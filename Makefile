@@ -10,7 +10,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-adapters soak lint types docs bench eval clean
+.PHONY: help demo test test-adapters test-all-pythons package soak lint types docs bench eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -26,6 +26,13 @@ test:  ## all tests
 
 test-adapters:  ## the adapters, each in its framework's own virtualenv (kept in the user's cache); ADAPTERS="langchain" tests one
 	@$(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
+
+test-all-pythons:  ## the tests with every supported Python, each in its own virtualenv (kept in the user's cache); ARGS="..." goes to pytest
+	@$(PYTHON) -m scripts.all_pythons $(ARGS)
+
+package:  ## the source archive and the wheel: built, checked, installed into a fresh virtualenv
+	$(SETUP) dev
+	@$(RUN)/python -m scripts.check_package
 
 soak:  ## a million runs against a model that does what it likes, and 200 kills; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
 	$(SETUP) dev

@@ -45,9 +45,8 @@ def archive_faults(names: Iterable[str]) -> list[str]:
     """What is wrong with the files of a source archive."""
     inside = {name.partition("/")[2] for name in names}
     faults = [f"the source archive lacks {name}" for name in NEEDED if name not in inside]
-    for folder in ("src/maymust", "tests", "examples", "docs", "scripts", "benchmarks"):
-        if not any(name.startswith(f"{folder}/") for name in inside):
-            faults.append(f"the source archive lacks {folder}/")
+    folders = ("src/maymust", "tests", "examples", "docs", "scripts", "benchmarks")
+    faults += [f"the source archive lacks {folder}/" for folder in folders if not any(name.startswith(f"{folder}/") for name in inside)]
     return faults + [f"the source archive has {name}" for name in sorted(inside) if "__pycache__" in name or name.startswith(".venv")]
 
 

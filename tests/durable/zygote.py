@@ -22,6 +22,7 @@ from typing import Any
 
 from maymust import SqliteStore
 from tests.durable import broken
+from tests.durable.dbos.shifts import serve
 from tests.durable.stores import address
 from tests.durable.world import Deps, KillingDbosStore, KillingStore, KillPlan, Oracle, agent
 
@@ -80,6 +81,8 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["limit"], order["limit"]))
     if order.get("uid") is not None:
         os.setuid(order["uid"])
+    if "worker" in order:
+        return serve(order)
     folder = Path(order["folder"])
     plan = KillPlan(**order.get("kill", {}))
     broken.install(order.get("broken"))

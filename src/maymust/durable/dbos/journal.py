@@ -155,7 +155,7 @@ class DbosJournal:
         if self._turns_left is None:
             return
         self._turns_left -= isinstance(event, ModelReplied)
-        if self._turns_left <= 0 and new.phase == "plan" and not _can_wait(event):
+        if self._turns_left <= 0 and new.phase in ("plan", "model") and not _can_wait(event):
             self._full = True
             raise SegmentFullError(f"run {self.run_id} goes on in another segment")
 
@@ -170,8 +170,7 @@ class DbosJournal:
             # The process was stopped for longer than its lease just now: the body must not run in a run that others have.
             self._verify()
         if isinstance(event, CallPending | Interrupted):
-            calls = pending_calls(new)
-            self._patiently(lambda sql: questions.ask(sql, self.run_id, calls, sql.now(), self._store.question_timeout))
+            self._patiently(lambda sql: self._ask(sql, pending_calls(new)))
         elif isinstance(event, Decided) and event.requirement is None:
             self._patiently(lambda sql: questions.settle(sql, self.run_id, event, sql.now()))
 
@@ -182,10 +181,15 @@ class DbosJournal:
         self._kept, self._events = new, []
 
     def _verify(self) -> None:
-        with self._store.database.reading() as sql:
-            now = read_segment(sql, self.run_id, self._scribe.number)
-        if now.owner != self._scribe.owner:
-            raise self._lost()
+        def check(sql: Sql) -> None:
+            if read_segment(sql, self.run_id, self._scribe.number).owner != self._scribe.owner:
+                raise self._lost()
+
+        self._patiently(check)
+
+    def _ask(self, sql: Sql, calls: Sequence[PendingCall]) -> None:
+        timeout = existing(sql, self.run_id, self._store.database)["question_timeout"]
+        questions.ask(sql, self.run_id, calls, sql.now(), timeout)
 
     def _patiently(self, work: Callable[[Sql], object]) -> None:
         def once() -> None:

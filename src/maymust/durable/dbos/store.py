@@ -83,7 +83,8 @@ class DbosStore:
     def claim(self, run_id: str, answers: Mapping[str, Answer]) -> Claimed:
         """See `Store`."""
         if run_id in self.taken:
-            return self._claimed(*self.taken.pop(run_id), "running", None, TURNS)
+            process, scribe = self.taken.pop(run_id)
+            return self.database.patiently(lambda: self._claimed(process, scribe, "running", None, TURNS))
         process = process_for(self.database, self.lease)
         with self.database.writing() as sql:
             row = self._live_row(sql, run_id)

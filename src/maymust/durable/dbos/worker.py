@@ -110,9 +110,10 @@ class DbosWorker:
             if process is None:
                 scribe.leave()
                 return
-            if not await asyncio.to_thread(self._is_open, scribe):
+            patiently = self.store.database.patiently
+            if not await asyncio.to_thread(patiently, lambda: self._is_open(scribe)):
                 return
-            agent = self._agents[self._queue_of(scribe)]
+            agent = self._agents[await asyncio.to_thread(patiently, lambda: self._queue_of(scribe))]
             self.store.taken[scribe.run_id] = (process, scribe)
             deps = self._deps() if callable(self._deps) else self._deps
             await agent.resume(scribe.run_id, deps=deps, allow_policy_change=self._allow)

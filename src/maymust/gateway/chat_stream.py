@@ -1,0 +1,129 @@
+"""The streams of Chat Completions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from maymust.gateway.chat_reply import REASONING, reply_of
+from maymust.gateway.conversation import Reply
+from maymust.gateway.rejected import Rejected
+from maymust.gateway.sse import event_of, object_of
+
+
+class ChatStream:
+    """A reader of streams; see `StreamForm`."""
+
+    def __init__(self) -> None:
+        self._head: dict[str, Any] = {}
+
+    def may_hold_a_call(self, event: bytes) -> bool:
+        """False when this event surely does not begin a call."""
+        # A key may be written with escapes, too.
+        return b"tool_calls" in event or b"function_call" in event or b"\\u00" in event
+
+    def begins_call(self, event: bytes) -> bool:
+        """Whether a call begins here."""
+        delta = _delta(object_of(event))
+        return bool(delta.get("tool_calls")) or delta.get("function_call") is not None
+
+    def read(self, events: Sequence[bytes]) -> tuple[Reply, bool]:
+        """The reply that these events tell, and whether it is whole."""
+        text: list[str] = []
+        kept: dict[str, Any] = {}
+        calls: dict[int, dict[str, Any]] = {}
+        whole = False
+        for event in events:
+            value = object_of(event)
+            whole = whole or _finished(value) or (value is None and b"[DONE]" in event)
+            delta = _delta(value)
+            if isinstance(delta.get("content"), str):
+                text.append(delta["content"])
+            if delta.get("function_call") is not None:
+                raise ValueError("it has a function_call of the old form, which nobody asked for")
+            for key in REASONING:
+                if delta.get(key):
+                    kept[key] = kept[key] + delta[key] if key in kept else delta[key]
+            for piece in delta.get("tool_calls") or ():
+                _add(calls, piece)
+        message = {"content": "".join(text), "tool_calls": [calls[place] for place in sorted(calls)], **kept}
+        return reply_of(message), whole
+
+    def sent(self, events: Sequence[bytes]) -> None:
+        """Take note of events the client has got."""
+        for event in events:
+            value = object_of(event)
+            if value is not None and not self._head:
+                self._head = {key: value[key] for key in ("id", "created", "model") if key in value}
+
+    def rewritten(self, events: Sequence[bytes], refused: Collection[int]) -> list[bytes]:
+        """The events without these calls, going on from what was sent."""
+        order = sorted({_index(piece) for event in events for piece in _delta(object_of(event)).get("tool_calls") or ()})
+        left = [index for place, index in enumerate(order) if place not in refused]
+        made: list[bytes] = []
+        for event in events:
+            value = object_of(event)
+            if value is None:
+                made.append(event)
+                continue
+            changed = _without(value, {index: place for place, index in enumerate(left)})
+            if changed is not None:
+                made.append(event_of({**changed, **self._head}))
+        return made
+
+    def error(self, rejected: Rejected) -> bytes:
+        """An error in the middle of a stream."""
+        message = f"maymust: {rejected.message}"
+        return event_of({"error": {"message": message, "type": "maymust_error", "param": None, "code": rejected.fault}})
+
+
+def _choice(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    choices = (value or {}).get("choices")
+    if not choices:
+        return {}
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], Mapping) or choices[0].get("index", 0) != 0:
+        raise ValueError("an event has another choice than the one that was asked for")
+    return choices[0]
+
+
+def _delta(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    delta = _choice(value).get("delta")
+    return delta if isinstance(delta, Mapping) else {}
+
+
+def _finished(value: Mapping[str, Any] | None) -> bool:
+    return _choice(value).get("finish_reason") is not None
+
+
+def _index(piece: Any) -> int:
+    index = piece.get("index", 0) if isinstance(piece, Mapping) else None
+    if not isinstance(index, int):
+        raise ValueError("a call in the stream has no index")
+    return index
+
+
+def _add(calls: dict[int, dict[str, Any]], piece: Any) -> None:
+    """Add a piece of a call, joining texts as OpenAI's own SDK does."""
+    call = calls.setdefault(_index(piece), {"id": "", "type": "function"})
+    if isinstance(piece.get("id"), str) and not call["id"]:
+        call["id"] = piece["id"]
+    if isinstance(piece.get("type"), str):
+        call["type"] = piece["type"]
+    for kind in ("function", "custom"):
+        for key, text in (piece.get(kind) or {}).items():
+            form = call.setdefault(kind, {})
+            form[key] = form.get(key, "") + text if isinstance(text, str) else form.get(key, "")
+
+
+def _without(value: dict[str, Any], places: Mapping[int, int]) -> dict[str, Any] | None:
+    """The chunk with the calls that are left, numbered anew; None when nothing is left of it."""
+    delta = _delta(value)
+    pieces = delta.get("tool_calls")
+    if not pieces:
+        return value
+    kept = [{**piece, "index": places[_index(piece)]} for piece in pieces if _index(piece) in places]
+    rest = {key: part for key, part in delta.items() if key != "tool_calls"}
+    if not kept and not any(rest.values()) and not _finished(value) and not value.get("usage"):
+        return None
+    choice = {**_choice(value), "delta": {**rest, **({"tool_calls": kept} if kept else {})}}
+    return {**value, "choices": [choice]}

@@ -1,0 +1,133 @@
+"""What a request and a reply say, whatever the protocol: the values between the dialects and the judging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from maymust.gateway.raw_json import RawObject, read_once
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The user said something: a run begins after it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of an earlier reply. `outcome` is known for calls that the provider ran itself, else it is in a `Returned`."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+    outcome: Literal["ok", "failed"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The result of a call as the client tells it. `failed` is the protocol's flag, False where there is none."""
+
+    call_id: str
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something of the conversation is not in the request; `what` says what."""
+
+    what: str
+
+
+Past: TypeAlias = Said | Called | Returned | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool of the request.
+
+    place       which item of the list it is
+    parameters  its schema, where it has one
+    hosted      the provider runs it, or the protocol has a form of its own for its calls
+    nested      it is a part of the item, not all of it
+    """
+
+    name: str
+    place: int
+    parameters: Mapping[str, Any] | None = None
+    hosted: bool = False
+    nested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A `tool_choice`: how much is asked for, and among which tools (None: all)."""
+
+    mode: Literal["auto", "required", "none"] = "auto"
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(slots=True)
+class Asked:
+    """A request that was read.
+
+    tools   its tools, in order
+    choice  what the client wrote, None when it wrote nothing
+    past    the conversation, in order
+    thinks  whether it asks for reasoning; None where it does not say
+    """
+
+    body: RawObject
+    model: str
+    stream: bool
+    tools: tuple[OfferedTool, ...] = ()
+    choice: Choice | None = None
+    past: list[Past] = field(default_factory=list)
+    thinks: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call in a reply. `place` is where it stands, in the numbering of its protocol."""
+
+    place: int
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply of the model.
+
+    calls    what the client would run
+    message  the reply in its protocol's form, to be put before the model when it is asked again
+    open     the provider only pauses: the reply is neither an answer nor a call
+    """
+
+    text: str
+    calls: tuple[Call, ...]
+    message: Any
+    open: bool = False
+
+
+def arguments_of(raw: Any) -> Mapping[str, Any] | None:
+    """Arguments as a mapping. None for what is no JSON object, or could be read in two ways."""
+    if isinstance(raw, Mapping):
+        return raw
+    if not isinstance(raw, str):
+        return None
+    return read_once(raw) if raw.strip() else {}
+
+
+def text_of(content: Any) -> str:
+    """The text of a content: a text, or the texts among its parts, one a line."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))

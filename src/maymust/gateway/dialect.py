@@ -1,0 +1,113 @@
+"""What the gateway needs of a protocol. Nothing else in it knows how a protocol writes things down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from maymust.gateway.conversation import Asked, Call, Choice, Reply
+from maymust.gateway.raw_json import Edits, RawObject
+from maymust.gateway.rejected import Rejected
+from maymust.models.capability_table import Api
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the model is told when it is asked again.
+
+    calls  what its calls came to, with a text each
+    nudge  what is wrong with a reply without calls; also where calls cannot be answered by themselves
+    """
+
+    calls: tuple[tuple[Call, str], ...] = ()
+    nudge: str = ""
+
+
+class StreamForm(Protocol):
+    """How replies are streamed. One object reads the streams of one client request, one after another."""
+
+    def may_hold_a_call(self, event: bytes) -> bool:
+        """False when this event surely does not begin a call of the client's."""
+        ...
+
+    def begins_call(self, event: bytes) -> bool:
+        """Whether a call of the client's begins here. Raises ValueError for what cannot be read."""
+        ...
+
+    def read(self, events: Sequence[bytes]) -> tuple[Reply, bool]:
+        """The reply that these events tell, and whether it is whole. Raises ValueError for what cannot be read."""
+        ...
+
+    def sent(self, events: Sequence[bytes]) -> None:
+        """Take note of events the client has got, from a reply that will be followed by another one in the same stream."""
+        ...
+
+    def rewritten(self, events: Sequence[bytes], refused: Collection[int]) -> list[bytes]:
+        """The events without these calls, going on from what was sent."""
+        ...
+
+    def error(self, rejected: Rejected) -> bytes:
+        """An error in the middle of a stream."""
+        ...
+
+
+class Dialect(Protocol):
+    """A protocol.
+
+    name    its name, as in the metrics
+    api     its name in the table of capabilities
+    ending  how its path ends
+    listed  members of the body whose items have to be found: the tools and the messages
+    """
+
+    name: str
+    api: Api
+    ending: str
+    listed: tuple[str, str]
+
+    def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
+        """Read a request. `known` are the names of the policy. Raises Rejected."""
+        ...
+
+    def choice(self, choice: Choice, given: Any) -> Any:
+        """A `tool_choice`, as it is written here. `given` is what the client wrote."""
+        ...
+
+    def narrowed(self, tool: Any, parameters: Mapping[str, Any]) -> Any:
+        """The item of a tool with another schema."""
+        ...
+
+    def more(self, asked: Asked, replies: Sequence[tuple[Reply, Answers]], reason: str, *, system: bool) -> Edits:
+        """What to add to the conversation.
+
+        replies  the replies so far that were not taken, with what is said of them
+        reason   a last message, empty for none
+        system   whether it may be one of the system's
+        """
+        ...
+
+    def read_reply(self, answer: Mapping[str, Any], known: Collection[str]) -> Reply:
+        """Read a reply in one piece. Raises ValueError for what is none."""
+        ...
+
+    def without(self, answer: dict[str, Any], refused: Collection[int]) -> dict[str, Any]:
+        """The reply without these calls."""
+        ...
+
+    def stream(self, known: Collection[str]) -> StreamForm:
+        """A reader of streams, for one request of a client."""
+        ...
+
+    def error(self, rejected: Rejected) -> dict[str, Any]:
+        """The body of an error."""
+        ...
+
+
+def ids_of(calls: Sequence[tuple[Call, str]], number: int) -> dict[int, str]:
+    """An id for each of these calls, by place: its own, unless it has none or shares it; `number` tells replies apart."""
+    found: dict[int, str] = {}
+    for call, _ in calls:
+        own = call.call_id
+        found[call.place] = own if own and own not in found.values() else f"call_maymust_{number}_{call.place}"
+    return found

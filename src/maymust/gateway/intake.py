@@ -1,0 +1,80 @@
+"""Taking a request in: what is refused before anything is read, and reading its body within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from maymust.gateway.client import Receive
+from maymust.gateway.rejected import Rejected, bad
+from maymust.gateway.upstream import Headers
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9._~:@-]+)+")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Gone(Exception):
+    """The client has left."""
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """The path as it was written. Raises Rejected for one that could be read in two ways."""
+    raw = bytes(scope.get("raw_path") or b"").decode("latin-1")
+    if not _PATH.fullmatch(raw) or any(part in (".", "..") for part in raw.split("/")):
+        raise Rejected(404, "unknown_path", "the path has empty, relative or escaped parts")
+    return raw
+
+
+def check_host(headers: Headers, host: str, allowed: Collection[str]) -> None:
+    """While only this machine is listened to, other names are those of pages in a browser that were led here. Raises Rejected."""
+    if host not in LOOPBACK:
+        return
+    names = [value.decode("latin-1") for key, value in headers if key == b"host"]
+    try:
+        found = [urlsplit(f"//{name}").hostname for name in names]
+    except ValueError:
+        found = []
+    if len(found) != 1 or found[0] not in (*LOOPBACK, *allowed):
+        raise Rejected(403, "bad_request", "the Host header names another machine; allow it with --allow-host")
+
+
+def check_headers(headers: Headers, most: int) -> None:
+    """Raise Rejected for a body of another kind, too long a one, or one whose end could be read in two ways."""
+    found: dict[bytes, list[bytes]] = {}
+    for key, value in headers:
+        found.setdefault(key, []).append(value.strip())
+    if b"transfer-encoding" in found and b"content-length" in found:
+        raise bad("the request has both a length and a transfer encoding, so its end could be read in two ways")
+    kinds = found.get(b"content-type", [])
+    if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/json":
+        raise Rejected(415, "unsupported", "the body has to be application/json")
+    if any(value.lower() != b"identity" for value in found.get(b"content-encoding", [])):
+        raise Rejected(415, "unsupported", "a compressed body is not read here: send it as it is")
+    length = found.get(b"content-length", [b"0"])[0]
+    if length.isdigit() and int(length) > most:
+        raise Rejected(413, "too_large", f"the body is longer than {most} bytes")
+
+
+async def read_body(receive: Receive, *, most: int, seconds: float) -> bytes:
+    """The body. Raises Rejected when it is too long or too slow, Gone when the client has left."""
+    parts: list[bytes] = []
+    length = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                part = message.get("body", b"")
+                length += len(part)
+                if length > most:
+                    raise Rejected(413, "too_large", f"the body is longer than {most} bytes")
+                parts.append(part)
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+    except TimeoutError:
+        # Not 408, which SDKs try again.
+        raise Rejected(400, "too_slow", f"the body was not there after {seconds:g} seconds") from None

@@ -1,0 +1,74 @@
+"""What is counted, for Prometheus. Labels have few values: nothing that a client writes becomes one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the folder in which several workers keep their counts together. It is read when prometheus_client is imported."""
+
+_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+
+class Metrics:
+    """The counts of a gateway."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        more = {"registry": self._registry}
+        self._requests = Counter("maymust_gateway_requests", "Requests of clients.", ["protocol", "policy", "outcome"], **more)
+        self._asks = Counter("maymust_gateway_asks", "Times a model was asked.", ["policy"], **more)
+        self._refused = Counter("maymust_gateway_refused_calls", "Calls that no client has seen.", ["policy"], **more)
+        self._nudges = Counter("maymust_gateway_refused_texts", "Texts that were no lawful end.", ["policy"], **more)
+        self._unmet = Counter("maymust_gateway_unmet", "Replies for which an obligation was given up.", ["policy"], **more)
+        self._shadow = Counter("maymust_gateway_shadow", "What would have been done, under --shadow.", ["policy", "would"], **more)
+        self._seconds = Histogram("maymust_gateway_seconds", "Time a request took.", ["protocol"], buckets=_SECONDS, **more)
+        self._in_flight = Gauge("maymust_gateway_in_flight", "Requests under way.", multiprocess_mode="livesum", **more)
+
+    def finished(self, protocol: str, policy: str, outcome: str) -> None:
+        """A request came to its end: `passed`, `changed`, `upstream_error`, `disconnected`, or the fault it was rejected for."""
+        self._requests.labels(protocol, policy, outcome).inc()
+
+    def judged(self, policy: str, *, asks: int, refused: int, nudges: int, unmet: bool) -> None:
+        """What it took to get a reply."""
+        self._asks.labels(policy).inc(asks)
+        if refused:
+            self._refused.labels(policy).inc(refused)
+        if nudges:
+            self._nudges.labels(policy).inc(nudges)
+        if unmet:
+            self._unmet.labels(policy).inc()
+
+    def would(self, policy: str, what: str) -> None:
+        """What would have been done: `pass`, `change`, `refuse_call`, `refuse_text`, or `reject`."""
+        self._shadow.labels(policy, what).inc()
+
+    @contextmanager
+    def under_way(self, protocol: str) -> Iterator[None]:
+        """Around a request."""
+        began = perf_counter()
+        self._in_flight.inc()
+        try:
+            yield
+        finally:
+            self._in_flight.dec()
+            self._seconds.labels(protocol).observe(perf_counter() - began)
+
+    def text(self) -> bytes:
+        """All counts in the text format of Prometheus; of all workers where there are several."""
+        if SHARED not in os.environ:
+            return generate_latest(self._registry)
+        shared = CollectorRegistry()
+        MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
+        return generate_latest(shared)
+
+    @staticmethod
+    def gone(pid: int) -> None:
+        """Leave a worker that ended out of the requests under way."""
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -1,0 +1,200 @@
+"""A JSON object that keeps its text: only what has to be changed is written anew, everything else stays as it came, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from maymust.gateway.rejected import bad
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where a member of the object stands in the text: from its key to the end of its value."""
+
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(slots=True)
+class RawObject:
+    """The text of an object with its members.
+
+    values  the members
+    spans   where each stands
+    items   of the members that are lists and were asked for: where each item stands
+    """
+
+    text: str
+    values: dict[str, Any] = field(default_factory=dict)
+    spans: dict[str, Member] = field(default_factory=dict)
+    items: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def item_text(self, key: str, place: int) -> str:
+        """The text of one item of a list."""
+        start, end = self.items[key][place]
+        return self.text[start:end]
+
+    def value_text(self, key: str) -> str:
+        """The text of one value."""
+        span = self.spans[key]
+        return self.text[span.value : span.end]
+
+
+@dataclass(slots=True)
+class Edits:
+    """Changes of one object, by key: a new value as JSON, or None to leave the member out. `added` are items for the ends of lists."""
+
+    values: dict[str, str | None] = field(default_factory=dict)
+    added: dict[str, list[str]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.added)
+
+
+def read_object(data: bytes, listed: Iterable[str] = ()) -> RawObject:
+    """Read an object from UTF-8.
+
+    listed   members whose items are to be found as well
+
+    Raises Rejected for what is no object, or could be read in two ways: repeated keys, another encoding.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise bad(f"the body is not UTF-8 (byte {error.start})") from None
+    try:
+        return _read(text, frozenset(listed))
+    except RecursionError:
+        raise bad("the body is nested too deeply") from None
+    except ValueError as error:
+        raise bad(f"the body is not valid JSON: {error}") from None
+
+
+def _read(text: str, listed: frozenset[str]) -> RawObject:
+    made = RawObject(text)
+    at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
+    if text[at : at + 1] != "{":
+        # Tells garbage from other values.
+        _DECODER.decode(text)
+        raise bad("the body has to be a JSON object")
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "}":
+        _end(text, at + 1)
+        return made
+    while True:
+        if text[at : at + 1] != '"':
+            raise ValueError(f"a key in double quotes is missing at character {at}")
+        start = at
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at : at + 1] != ":":
+            raise ValueError(f"a colon is missing at character {at}")
+        at = _skip(text, at + 1)
+        if key in made.values:
+            raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
+        begin = at
+        if key in listed and text[at : at + 1] == "[":
+            value, spans, at = _items(text, at)
+            made.items[key] = spans
+        else:
+            value, at = _DECODER.raw_decode(text, at)
+        made.values[key], made.spans[key] = value, Member(start, begin, at)
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "}":
+            _end(text, at + 1)
+            return made
+        if mark != ",":
+            raise ValueError(f"a comma is missing at character {at}")
+        at = _skip(text, at + 1)
+
+
+def _items(text: str, at: int) -> tuple[list[Any], list[tuple[int, int]], int]:
+    """The list that begins here, with where each item stands, and where the list ends."""
+    values: list[Any] = []
+    spans: list[tuple[int, int]] = []
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "]":
+        return values, spans, at + 1
+    while True:
+        start = at
+        value, at = _DECODER.raw_decode(text, at)
+        values.append(value)
+        spans.append((start, at))
+        at = _skip(text, at)
+        mark = text[at : at + 1]
+        if mark == "]":
+            return values, spans, at + 1
+        if mark != ",":
+            raise ValueError(f"a comma is missing at character {at}")
+        at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _end(text: str, at: int) -> None:
+    if _skip(text, at) != len(text):
+        raise ValueError(f"there is more after the object, from character {at}")
+
+
+def edited(raw: RawObject, edits: Edits) -> bytes:
+    """The text with these changes, as UTF-8. Spaces around members are only lost where a member is left out."""
+    new = dict(edits.values)
+    for key, items in edits.added.items():
+        own = raw.value_text(key)
+        new[key] = f"{own[:-1]}{',' if raw.values[key] else ''}{','.join(items)}]"
+    fresh = [f"{json.dumps(key)}:{value}" for key, value in new.items() if key not in raw.spans and value is not None]
+    if any(value is None and key in raw.spans for key, value in new.items()):
+        kept = (_member(raw, key, new) for key in raw.spans if new.get(key, "") is not None)
+        return f"{{{','.join((*kept, *fresh))}}}".encode()
+    parts, at = [], 0
+    for key, span in raw.spans.items():
+        value = new.get(key)
+        if value is not None:
+            parts += [raw.text[at : span.value], value]
+            at = span.end
+    close = raw.text.rindex("}")
+    lead = "," if fresh and raw.spans else ""
+    return "".join((*parts, raw.text[at:close], lead, ",".join(fresh), raw.text[close:])).encode("utf-8")
+
+
+def _member(raw: RawObject, key: str, new: dict[str, str | None]) -> str:
+    span = raw.spans[key]
+    value = new.get(key)
+    return raw.text[span.start : span.value] + (raw.text[span.value : span.end] if value is None else value)
+
+
+def read_once(text: str) -> dict[str, Any] | None:
+    """An object in which no key is repeated, on any level; None for anything else."""
+    try:
+        return _checked(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _checked(text: str) -> dict[str, Any] | None:
+    value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    return value if isinstance(value, dict) else None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key is repeated")
+    return made

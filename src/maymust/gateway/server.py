@@ -1,0 +1,167 @@
+"""Running a gateway: one process or several over one socket, with a limit on how long the head of a request may take."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
+
+from maymust.errors import RunError
+from maymust.gateway.metrics import SHARED
+from maymust.gateway.options import Options
+
+GRACE = 30
+"""So many seconds a request under way has to come to its end when the gateway is told to stop."""
+
+MakeApp = Callable[[Options], Any]
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server."""
+
+    seconds = 10.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._deadline is None and self.timeout_keep_alive_task is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def bind(options: Options) -> socket.socket:
+    """The socket to listen on. Raises RunError when it cannot be had."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((options.host, options.port))
+        made.listen(2048)
+        made.set_inheritable(True)
+    except OSError as error:
+        made.close()
+        raise RunError(f"{options.host}:{options.port} cannot be listened on: {error.strerror or error}") from error
+    return made
+
+
+def serve(options: Options, make_app: MakeApp, *, ready: Callable[[str], None], log_level: int = logging.INFO) -> None:
+    """Serve until SIGINT or SIGTERM; requests under way come to their end first.
+
+    make_app   makes the application of one worker; for several, it has to be a function that can be found by its name
+    ready      told the base URL when requests are accepted
+
+    Raises RunError when the address cannot be listened on.
+    """
+    with bind(options) as listening, _quiet_signals():
+        host, port = listening.getsockname()[:2]
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        bound = replace(options, port=port)
+        if options.workers == 1:
+            config = _config(bound, partial(_app, make_app, bound, log_level))
+            server = uvicorn.Server(config)
+            ready(url)
+            server.run(sockets=[listening])
+        else:
+            with _shared_counts():
+                config = _config(bound, partial(_app, make_app, bound, log_level))
+                ready(url)
+                Multiprocess(config, sockets=[listening]).run()
+
+
+def _app(make_app: MakeApp, options: Options, log_level: int) -> Any:
+    _log_to_stderr(log_level)
+    return make_app(options)
+
+
+def _log_to_stderr(level: int) -> None:
+    log = logging.getLogger("maymust")
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        log.addHandler(handler)
+    log.setLevel(level)
+
+
+def _config(options: Options, factory: Callable[[], Any]) -> uvicorn.Config:
+    return uvicorn.Config(
+        factory,
+        factory=True,
+        workers=options.workers,
+        http=partial(_protocol, options.header_timeout),
+        ws="none",
+        lifespan="on",
+        # The line of an access log holds the query, and that may hold a key.
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=options.max_requests * 4,
+        timeout_graceful_shutdown=GRACE,
+    )
+
+
+def _protocol(seconds: float, *given: Any, **more: Any) -> PatientProtocol:
+    made = PatientProtocol(*given, **more)
+    made.seconds = seconds
+    return made
+
+
+@contextlib.contextmanager
+def _quiet_signals() -> Iterator[None]:
+    """Stopping is no failure: uvicorn raises the signal again once it has stopped, and it ends here."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _shared_counts() -> Iterator[None]:
+    """A folder in which the workers keep their counts together."""
+    folder = tempfile.mkdtemp(prefix="maymust-gateway-")
+    os.environ[SHARED] = folder
+    try:
+        yield
+    finally:
+        del os.environ[SHARED]
+        shutil.rmtree(folder, ignore_errors=True)

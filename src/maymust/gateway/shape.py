@@ -1,0 +1,199 @@
+"""The request with the pass in it: which tools, which choice, what to say beside it. What need not change stays as the client wrote it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+from maymust.adapters.limits import choice as text_choice
+from maymust.agent.narrowed_schema import narrowed_tool
+from maymust.core.permit import Permit
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.gateway.checkpoint import Checkpoint
+from maymust.gateway.conversation import Asked, Choice, OfferedTool
+from maymust.gateway.dialect import Dialect
+from maymust.gateway.raw_json import Edits, edited
+from maymust.gateway.rejected import Rejected
+from maymust.models.capabilities import Capabilities
+from maymust.models.capability_table import capabilities_of
+from maymust.models.chat_model import ModelRequest, ToolDefinition
+from maymust.models.encode import Encoding, encode
+
+_NO_SCHEMA: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A request as it goes out.
+
+    encoding      how the pass is in it (design 3.11); None where there are no tools
+    capabilities  what the model was taken to be able to do
+    overruled     the client's `tool_choice` contradicts the pass, which won
+    """
+
+    body: bytes
+    encoding: Encoding | None = None
+    capabilities: Capabilities | None = None
+    overruled: bool = False
+
+
+def shape(dialect: Dialect, asked: Asked, raw: bytes, checkpoint: Checkpoint, closed: Collection[str], lost: Collection[str]) -> Shaped:
+    """The body to send.
+
+    raw     the body as the client sent it
+    closed  tools that would be allowed, but nobody can be asked about
+    lost    abilities the provider has refused before
+
+    Raises Rejected where nothing is left to offer.
+    """
+    capabilities = _capabilities(dialect, asked, lost)
+    if not asked.tools:
+        edits = dialect.more(asked, checkpoint.replies, "", system=capabilities.late_system)
+        return Shaped(edited(asked.body, edits) if edits else raw, capabilities=capabilities)
+    permit = checkpoint.permit
+    offered = tuple(name for name in permit.allowed if name not in closed and _has(asked, name))
+    word = "none" if checkpoint.text_only else _word(permit, offered, asked)
+    wanted = _merged(word, asked, offered)
+    encoding = _encoded(asked, permit, wanted, offered, capabilities)
+    tools = _tool_edits(dialect, asked, permit, encoding, offered, narrow=not capabilities.prefix_bound)
+    choice = _choice_edits(dialect, asked, wanted, encoding, emptied=None in tools.values())
+    more = dialect.more(asked, checkpoint.replies, encoding.reason, system=capabilities.late_system)
+    edits = Edits({**choice, **tools, **more.values}, more.added)
+    return Shaped(edited(asked.body, edits) if edits else raw, encoding, capabilities, _is_overruled(asked.choice, wanted))
+
+
+def _capabilities(dialect: Dialect, asked: Asked, lost: Collection[str]) -> Capabilities:
+    """What the model can be told. A list that changes costs the cache; a wrong call costs a whole reply more, so lists are filtered."""
+    told = capabilities_of(asked.model, dialect.api).without(lost)
+    subset = told.subset
+    if subset == "allowed_tools" and any(tool.hosted for tool in asked.tools):
+        subset = "filter"
+    if subset != "allowed_tools":
+        subset = "choice" if told.prefix_bound else "filter"
+    thinks = told.thinks if asked.thinks is None else asked.thinks
+    return replace(told, subset=subset, thinks=thinks, tools=True, json_schema=False, inline_tools=False)
+
+
+def _has(asked: Asked, name: str) -> bool:
+    return any(tool.name == name for tool in asked.tools)
+
+
+def _word(permit: Permit, offered: tuple[str, ...], asked: Asked) -> str:
+    """What the pass says: `auto`, `required`, `none` or a name. Raises Rejected where it asks for what cannot be offered."""
+    has_final = _has(asked, FINAL_ANSWER)
+    word = permit.tool_choice if has_final else text_choice(permit)
+    if (word == FINAL_ANSWER and not has_final) or (permit.may_stop and not offered):
+        return "none"
+    if word in ("auto", "none") or (word == "required" and offered):
+        return word
+    needed = ", ".join(name for name in permit.allowed if name != FINAL_ANSWER) if word == "required" else word
+    if word not in offered:
+        why = "nobody can be asked about it, or it is not there"
+        raise Rejected(422, "no_lawful_step", f"{needed} has to be called now, and cannot be: {why}")
+    if any(tool.hosted for tool in asked.tools if tool.name == word):
+        raise Rejected(422, "no_lawful_step", f"{word} has to be called now, and the provider runs it: it cannot be forced here")
+    return word
+
+
+def _merged(word: str, asked: Asked, offered: tuple[str, ...]) -> Choice:
+    """The pass's word and the client's: the client may narrow what the pass leaves open, and no more."""
+    if word == "none":
+        return Choice("none")
+    if word not in ("auto", "required"):
+        return Choice("required", (word,))
+    mode: Any = word
+    client = asked.choice
+    if client is None:
+        return Choice(mode)
+    if client.mode == "none":
+        return Choice("none") if word == "auto" else Choice(mode)
+    if client.names is not None:
+        hosted = {tool.name for tool in asked.tools if tool.hosted}
+        left = tuple(name for name in client.names if name in offered or name in hosted)
+        if not left:
+            return Choice(mode)
+        return Choice("required" if client.mode == "required" else mode, left)
+    return Choice("required" if client.mode == "required" else mode)
+
+
+def _is_overruled(client: Choice | None, wanted: Choice) -> bool:
+    """Whether the client asked for something that it did not get."""
+    if client is None or (client.mode == "auto" and client.names is None):
+        return False
+    if client.mode == "none" or client.names is None:
+        return client.mode != wanted.mode
+    return wanted.names is None or not set(wanted.names) <= set(client.names)
+
+
+def _encoded(asked: Asked, permit: Permit, wanted: Choice, offered: tuple[str, ...], capabilities: Capabilities) -> Encoding:
+    names = tuple(tool.name for tool in asked.tools if not tool.hosted and tool.name not in permit.hidden)
+    tools = tuple(ToolDefinition(name, "", _NO_SCHEMA) for name in names)
+    allowed = tuple(name for name in offered if name in names)
+    if wanted.names is not None and not _is_hosted(asked, wanted):
+        allowed = tuple(name for name in allowed if name in wanted.names)
+    named = wanted.mode == "required" and wanted.names is not None and len(allowed) == 1
+    choice = allowed[0] if named else wanted.mode
+    return encode(ModelRequest((), tools, allowed, "auto" if _is_hosted(asked, wanted) else choice), capabilities)
+
+
+def _is_hosted(asked: Asked, choice: Choice) -> bool:
+    """Whether a choice names tools that the provider runs: it is then sent as the client wrote it."""
+    return choice.names is not None and any(tool.hosted for tool in asked.tools if tool.name in choice.names)
+
+
+def _tool_edits(
+    dialect: Dialect, asked: Asked, permit: Permit, encoding: Encoding, offered: tuple[str, ...], *, narrow: bool
+) -> dict[str, str | None]:
+    """The list of tools, where it has to be another one; None in its place when nothing is left of it."""
+    key = dialect.listed[0]
+    kept = {tool.name for tool in encoding.tools}
+    if encoding.choice == "none" and any(tool.hosted for tool in asked.tools):
+        kept = set()  # "none" would close the hosted ones as well
+    texts: dict[int, str] = {}
+    changed = False
+    for tool in asked.tools:
+        if tool.place < 0:
+            continue
+        if not _stays(tool, kept, permit, offered):
+            changed = True
+            continue
+        made = _narrowed(dialect, asked, tool, permit) if narrow and tool.name in offered else None
+        changed = changed or made is not None
+        texts[tool.place] = made or asked.body.item_text(key, tool.place)
+    if not changed:
+        return {}
+    return {key: f"[{','.join(texts.values())}]" if texts else None}
+
+
+def _narrowed(dialect: Dialect, asked: Asked, tool: OfferedTool, permit: Permit) -> str | None:
+    """The tool with what the rules leave of its arguments in its schema, as JSON; None where that is all of it."""
+    fragments = permit.arguments(tool.name)
+    if not fragments or tool.parameters is None or tool.nested:
+        return None
+    own = ToolDefinition(tool.name, "", tool.parameters)
+    made = narrowed_tool(own, fragments)
+    item = asked.body.values[dialect.listed[0]][tool.place]
+    return None if made is own else json.dumps(dialect.narrowed(item, made.parameters))
+
+
+def _stays(tool: OfferedTool, kept: Collection[str], permit: Permit, offered: tuple[str, ...]) -> bool:
+    if tool.hosted:
+        return tool.name not in permit.tools or tool.name in offered
+    return tool.nested or tool.name in kept
+
+
+def _choice_edits(dialect: Dialect, asked: Asked, wanted: Choice, encoding: Encoding, *, emptied: bool) -> dict[str, str | None]:
+    """`tool_choice`, where it has to be another one. `emptied`: no tool is left, so nothing may speak of them."""
+    if emptied:
+        return dict.fromkeys(("tool_choice", "parallel_tool_calls"))
+    if _is_hosted(asked, wanted):
+        return {}
+    mode: Any = encoding.choice
+    if mode == "none" and any(tool.hosted for tool in asked.tools):
+        mode = "auto"
+    sent = Choice(mode, encoding.subset) if mode in ("auto", "required", "none") else Choice("required", (mode,))
+    if sent == (asked.choice or Choice()):
+        return {}
+    return {"tool_choice": json.dumps(dialect.choice(sent, asked.body.values.get("tool_choice")))}

@@ -1,0 +1,66 @@
+"""Server-sent events, cut out of a stream without a change of a byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from maymust.gateway.raw_json import read_once
+
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
+_LINE = re.compile(rb"\r\n|\n|\r")
+
+
+class Splitter:
+    """Cuts a stream into its events, each with the empty line after it. `rest` is what has no end yet."""
+
+    __slots__ = ("_seen", "rest")
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self._seen = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The events that are whole now."""
+        text = self.rest + data
+        events, at = [], 0
+        # What was searched before has no end in it; an end may begin three bytes before the new part.
+        begin = max(0, self._seen - 3)
+        for found in _END.finditer(text, begin):
+            events.append(text[at : found.end()])
+            at = found.end()
+        self.rest = text[at:]
+        self._seen = len(self.rest)
+        return events
+
+
+def data_of(event: bytes) -> str | None:
+    """What an event carries, None for one without data (a comment, a retry). Raises ValueError for what is not UTF-8."""
+    lines = []
+    for line in _LINE.split(event):
+        if line.startswith(b"data:"):
+            lines.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif line == b"data":
+            lines.append(b"")
+    return b"\n".join(lines).decode("utf-8") if lines else None
+
+
+def object_of(event: bytes) -> dict[str, Any] | None:
+    """The JSON object that an event carries; None for one without data, and for the `[DONE]` at the end of a stream.
+
+    Raises ValueError for anything else, and for an object that could be read in two ways.
+    """
+    data = data_of(event)
+    if data is None or data.strip() == "[DONE]":
+        return None
+    value = read_once(data)
+    if value is None:
+        raise ValueError("an event of the stream carries no JSON object, or one that could be read in two ways")
+    return value
+
+
+def event_of(value: dict[str, Any], name: str | None = None) -> bytes:
+    """An event that carries this object."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()

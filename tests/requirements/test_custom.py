@@ -98,6 +98,8 @@ def test_unknown_tools_are_found_when_the_policy_is_built(settings: dict[str, An
         ("text", {}, "needs a function"),
         (lambda history: None, {"priority": 0}, "priority"),
         (lambda history: None, {"enabled": None}, "enabled"),
+        (lambda history: None, {"stable_once_true": 1}, "stable_once_true has to be True or False, got 1"),
+        (lambda history: None, {"max_denials": 0}, "max_denials has to be a whole number above 0, got 0"),
     ],
 )
 def test_what_cannot_be_a_requirement_is_refused(function: Any, settings: dict[str, Any], words: str) -> None:

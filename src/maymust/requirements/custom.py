@@ -10,7 +10,7 @@ from maymust.core.requirement import DEFAULT_PRIORITY, GivenRules, RunView, chec
 from maymust.core.rule import Rule
 from maymust.core.tool_spec import ToolLike, match_target, target_text
 from maymust.errors import PolicyError
-from maymust.requirements.predicate import function_text, is_async, takes_run
+from maymust.requirements.predicate import check_denials, function_text, is_async, takes_run
 from maymust.requirements.targets import as_targets, resolve
 
 
@@ -25,6 +25,8 @@ class FunctionRequirement:
         targets: Any = None,
         priority: int = DEFAULT_PRIORITY,
         depends_on: Any = None,
+        stable_once_true: bool = False,
+        max_denials: int | None = None,
         enabled: bool = True,
         version: str | int | None = None,
     ) -> None:
@@ -35,6 +37,10 @@ class FunctionRequirement:
         self.targets = None if targets is None else as_targets(targets)
         self.priority = check_priority(priority, self.name)
         self.depends_on = None if depends_on is None else as_targets(depends_on)
+        if not isinstance(stable_once_true, bool):
+            raise PolicyError(f"{self.name}: stable_once_true has to be True or False, got {stable_once_true!r}")
+        self.stable_once_true = stable_once_true
+        self.max_denials = check_denials(max_denials, self.name)
         self.enabled = check_enabled(enabled, self.name)
         self.version = version
         self.is_async = is_async(function)
@@ -66,6 +72,8 @@ class BoundFunction:
         self.is_async = source.is_async
         self._tools = tools
         self.targets = None if source.targets is None else _resolved(source.targets, tools, f"{self.name}: targets")
+        self.stable_once_true = source.stable_once_true
+        self.max_denials = source.max_denials
         self.depends_on = None if source.depends_on is None else _resolved(source.depends_on, tools, f"{self.name}: depends_on")
 
     def rules(self, history: History, run: RunView, /) -> Any:
@@ -113,6 +121,8 @@ def requirement(
     targets: Any = None,
     priority: int = DEFAULT_PRIORITY,
     depends_on: Any = None,
+    stable_once_true: bool = False,
+    max_denials: int | None = None,
     enabled: bool = True,
     version: str | int | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionRequirement]: ...
@@ -124,23 +134,35 @@ def requirement(
     targets: Any = None,
     priority: int = DEFAULT_PRIORITY,
     depends_on: Any = None,
+    stable_once_true: bool = False,
+    max_denials: int | None = None,
     enabled: bool = True,
     version: str | int | None = None,
 ) -> FunctionRequirement | Callable[[Callable[..., Any]], FunctionRequirement]:
     """Make a requirement from a function of (history) or (history, run) that gives rules, one rule or None.
 
-    name        default: the function's name
-    targets     the tools its rules may be about; checked when a policy is built, and again for every rule
-    priority    whole number above 0
-    depends_on  tools whose calls may change its rules; without it, calls of one batch run one after another
-    version     takes part in the policy's hash; raise it when the function changes its meaning
+    name              default: the function's name
+    targets           the tools its rules may be about; checked when a policy is built, and again for every rule
+    priority          whole number above 0
+    depends_on        tools whose calls may change its rules; without it, calls of one batch run one after another
+    stable_once_true  a promise for verification: once it has let a call of its targets through, it closes none of them any more
+    max_denials       a promise for verification: it closes its targets at most so many times
+    version           takes part in the policy's hash; raise it when the function changes its meaning
 
     An async function works in the agent loop, and is refused by `Policy.permit`.
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionRequirement:
         return FunctionRequirement(
-            function, name=name, targets=targets, priority=priority, depends_on=depends_on, enabled=enabled, version=version
+            function,
+            name=name,
+            targets=targets,
+            priority=priority,
+            depends_on=depends_on,
+            stable_once_true=stable_once_true,
+            max_denials=max_denials,
+            enabled=enabled,
+            version=version,
         )
 
     return decorate if function is None else decorate(function)

@@ -9,7 +9,7 @@ from maymust.core.compiled import CompiledPolicy, Source
 from maymust.core.history import History
 from maymust.core.requirement import BoundRequirement
 from maymust.core.step import Outcome
-from maymust.core.tool_spec import FINAL_ANSWER, did_you_mean, tool_name
+from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, did_you_mean, tool_name
 from maymust.errors import PolicyError
 from maymust.verify.opaque import Opaque, opaque_of
 from maymust.verify.situation import Clause, Judge, Situation
@@ -74,7 +74,7 @@ class Automaton:
         self._extra = self.compiled.width
         self._read_persons()
         self._read_loads()
-        self._read_opaque()
+        self._read_opaque(getattr(policy, "specs", ()))
         self._read_clauses()
         self._events = tuple(self._events_of(place) for place in range(self.final))
         self._known: dict[int, Situation] = {}
@@ -114,9 +114,9 @@ class Automaton:
         }
         self._any_load = sum(bit for bit, _ in self._loaders.values())
 
-    def _read_opaque(self) -> None:
+    def _read_opaque(self, specs: Sequence[ToolLike]) -> None:
         """Give a bit to each condition that stays true once it has passed: set by the first call of a tool that it may close."""
-        self.opaque = opaque_of(self.requirements, self.tools)
+        self.opaque = opaque_of(self.requirements, self.tools, specs)
         self._passed = {one: self._bit() for one in self.opaque if one.stable_once_true}
         self._passing = {
             place: sum(bit for one, bit in self._passed.items() if place in one.targets)

@@ -9,8 +9,9 @@ from typing import Any
 
 from maymust.core.requirement import BoundRequirement
 from maymust.core.speakers import guard_of
-from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.requirements.targets import as_targets, resolve
+from maymust.core.tool_spec import FINAL_ANSWER, ToolLike, match_target
+from maymust.requirements.predicate import check_denials
+from maymust.requirements.targets import as_targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,15 @@ class Opaque:
         return self.max_denials is None
 
 
-def opaque_of(requirements: Iterable[BoundRequirement], tools: Sequence[str]) -> tuple[Opaque, ...]:
-    """The opaque conditions of some requirements. `tools` ends with `final_answer`."""
+def opaque_of(requirements: Iterable[BoundRequirement], tools: Sequence[str], specs: Sequence[ToolLike] = ()) -> tuple[Opaque, ...]:
+    """The opaque conditions of some requirements. `tools` ends with `final_answer`; `specs` are the tools as they were given."""
     requirements = tuple(requirements)
+    specs = specs or tools[:-1]
     narrowed = Counter(getattr(one, "narrows", None) for one in requirements)
-    return tuple(one for requirement in requirements for one in _of(requirement, tools, narrowed))
+    return tuple(one for requirement in requirements for one in _of(requirement, tools, specs, narrowed))
 
 
-def _of(requirement: BoundRequirement, tools: Sequence[str], narrowed: Counter[Any]) -> Iterator[Opaque]:
+def _of(requirement: BoundRequirement, tools: Sequence[str], specs: Sequence[ToolLike], narrowed: Counter[Any]) -> Iterator[Opaque]:
     place = {name: number for number, name in enumerate(tools)}
     doubts = getattr(requirement, "doubts", None)
     if callable(doubts):
@@ -57,9 +59,8 @@ def _of(requirement: BoundRequirement, tools: Sequence[str], narrowed: Counter[A
     if guard is not None:
         target = frozenset({place[guard.target]})
         for check in getattr(requirement, "checks", ()) if guard.is_partial else ():
-            yield Opaque(
-                requirement.name, check.text if check.is_named else requirement.name, target, **_annotations(check, place, requirement.name)
-            )
+            text = check.text if check.is_named else requirement.name
+            yield Opaque(requirement.name, text, target, **_annotations(check, place, specs, requirement.name))
         return
     if getattr(requirement, "never_closes", False) or callable(getattr(requirement, "asks_about", None)):
         return
@@ -69,18 +70,23 @@ def _of(requirement: BoundRequirement, tools: Sequence[str], narrowed: Counter[A
     one = getattr(requirement, "target", None)
     if named is None and isinstance(one, str):
         named = (one,)
-    closes = frozenset(range(len(tools))) if named is None else frozenset(place[name] for name in named)
-    yield Opaque(requirement.name, requirement.name, closes, **_annotations(source, place, requirement.name))
+    closes = _places(named, place, specs)
+    closes = frozenset(range(len(tools))) if closes is None else closes
+    yield Opaque(requirement.name, requirement.name, closes, **_annotations(source, place, specs, requirement.name))
 
 
-def _annotations(source: Any, place: dict[str, int], label: str) -> dict[str, Any]:
-    named = getattr(source, "depends_on", None)
-    tools = tuple(name for name in place if name != FINAL_ANSWER)
-    depends_on = None
-    if named is not None:
-        depends_on = {name for one in as_targets(named) for name in resolve(one, tools, where=f"{label}: depends_on")}
+def _annotations(source: Any, place: dict[str, int], specs: Sequence[ToolLike], label: str) -> dict[str, Any]:
+    depends_on = _places(getattr(source, "depends_on", None), place, specs)
     return {
         "stable_once_true": bool(getattr(source, "stable_once_true", False)),
-        "max_denials": getattr(source, "max_denials", None),
-        "depends_on": None if depends_on is None else frozenset(place[name] for name in depends_on if name != FINAL_ANSWER),
+        "max_denials": check_denials(getattr(source, "max_denials", None), label),
+        "depends_on": None if depends_on is None else depends_on - {place[FINAL_ANSWER]},
     }
+
+
+def _places(named: Any, place: dict[str, int], specs: Sequence[ToolLike]) -> frozenset[int] | None:
+    """The places of the tools that an author named; None for all, also where a name says nothing here."""
+    if named is None:
+        return None
+    found = [match_target(one, specs) for one in as_targets(named)]
+    return frozenset(place[name] for names in found for name in names) if all(found) else None

@@ -52,6 +52,7 @@ types:  ## the strict type checker
 docs:  ## the documentation site, into build/docs; a warning or a dead internal link is an error
 	$(SETUP) dev
 	@$(RUN)/sphinx-build -W --keep-going -q docs build/docs
+	@$(RUN)/python -m scripts.llms build/docs
 	@echo "open build/docs/index.html"
 
 bench:  ## what a step costs

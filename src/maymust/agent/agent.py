@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Any, Generic
@@ -32,7 +33,6 @@ from maymust.errors import PolicyError
 from maymust.models.by_name import model_by_name
 from maymust.models.chat_model import ChatModel
 from maymust.tools.function_tool import ApprovalMode, Tool, as_tool
-from maymust.verify.supervise import supervise as supervised
 
 T = TypeVar("T", default=str)
 _GUARD = LoopGuard()
@@ -101,7 +101,7 @@ class Agent(Generic[T]):
         final: FinalAnswer[T] = FinalAnswer(output_type)
         self.budget = budget if budget is not None else Budget()
         self.plan = LoopPlan(
-            policy=supervised(bound, max_turns=self.budget.turns) if supervise else bound,
+            policy=_supervised(bound, max_turns=self.budget.turns) if supervise else bound,
             tools=own,
             loadable=more,
             final=final,
@@ -289,3 +289,9 @@ class Agent(Generic[T]):
             run_id=run_id,
             caller=caller,
         )
+
+
+def _supervised(policy: Policy, *, max_turns: int | None) -> Policy:
+    # What proves policies is a quarter of what an agent would load, and few agents need it.
+    made: Policy = importlib.import_module("maymust.verify.supervise").supervise(policy, max_turns=max_turns)
+    return made

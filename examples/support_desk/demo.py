@@ -13,10 +13,11 @@ from maymust import Agent, Budget, MaymustError, RunResult
 from maymust.models import ChatModel
 from maymust.models.local import LocalModel
 from maymust.models.structured import Bounds
+from maymust.views.paint import clean
+from maymust.views.terminal import Terminal
 
 from .check import changes, is_the_right_change, violations
 from .rules import TOOLS, policy
-from .show import Screen
 from .tools import Shop
 
 QUESTION = "Refund 40 dollars to Maria Lopez for order 1007."
@@ -31,27 +32,24 @@ def desk(rules: bool = True, model: str | ChatModel = "local") -> Agent[str]:
     return Agent(model, name="desk", instructions=INSTRUCTIONS, tools=TOOLS, policy=ruled, budget=Budget(turns=12))
 
 
-async def ask(agent: Agent[str], question: str, shop: Shop, screen: Screen | None = None) -> RunResult[str]:
+async def ask(agent: Agent[str], question: str, shop: Shop, terminal: Terminal | None = None) -> RunResult[str]:
     """One run, shown as it goes."""
     run = agent.start(question, deps=shop)
-    if screen is not None:
-        async for event in run:
-            screen.show(event)
-    return await run
+    return await (run if terminal is None else terminal.listen(run))
 
 
 async def show_run(question: str, *, rules: bool) -> tuple[Shop, RunResult[str]]:
     """Ask, and let the database say what was changed and whether that was allowed."""
-    shop, screen = Shop(), Screen()
-    print(f"\n{'=' * 24} {'with the rules' if rules else 'the same question without the rules'} {'=' * 24}")
-    result = await ask(desk(rules), question, shop, screen)
-    print("\nthe database, asked separately:")
+    shop = Shop()
+    print(f"\n{'=' * 24} {'with the rules' if rules else 'the same question without the rules'} {'=' * 24}\n")
+    result = await ask(desk(rules), question, shop, Terminal(sys.stdout))
+    print(f"answer: {'(none)' if result.answer is None else clean(result.answer)}\n\nthe database, asked separately:")
     for change in changes(shop) or ["no change"]:
-        screen.line(f"  {change}")
+        print(f"  {clean(change)}")
     for broken in violations(shop):
-        screen.line(f"  NOT ALLOWED: {broken}")
+        print(f"  NOT ALLOWED: {clean(broken)}")
     if not violations(shop):
-        screen.line("  every change is one the rules allow")
+        print("  every change is one the rules allow")
     return shop, result
 
 

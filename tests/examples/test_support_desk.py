@@ -68,8 +68,8 @@ def test_the_demo_tells_the_story_and_checks_the_database() -> None:
     )
     assert done.returncode == 0, done.stderr
     for words in (
-        "★ think",
-        "⊘ refund",
+        "★ forced    think",
+        "⊘ denied    refund",
         "every change is one the rules allow",
         "and it is the right one",
         "without the rules",

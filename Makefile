@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
-SETUP = @$(PYTHON) scripts/setup_venv.py $(VENV)
+SETUP = @MAKECMDGOALS='$(MAKECMDGOALS)' $(PYTHON) scripts/setup_venv.py $(VENV)
 
 # As it was typed, `$` and quotes included; not set at all unless it was given.
 ifneq ($(origin QUESTION),undefined)

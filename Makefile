@@ -10,7 +10,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-adapters test-all-pythons package soak lint types docs bench eval clean
+.PHONY: help demo test test-adapters test-all-pythons package soak lint types docs bench bench-peers eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -55,9 +55,13 @@ docs:  ## the documentation site, into build/docs; a warning or a dead internal 
 	@$(RUN)/python -m scripts.llms build/docs
 	@echo "open build/docs/index.html"
 
-bench:  ## what a step costs
+bench:  ## what a decision, a step, an import and a prompt cost: a few minutes
 	$(SETUP) dev
 	@$(RUN)/python -m benchmarks
+
+bench-peers:  ## the same beside other frameworks, each in its own virtualenv, and docs/benchmarks.md: half an hour; PARTS="loop many", REPEATS=5
+	$(SETUP) dev
+	@$(RUN)/python -m benchmarks.peers $(PARTS) --repeats $(or $(REPEATS),3)
 
 eval:  ## what rules hold against AgentDojo's injections, without a model
 	$(SETUP) dev

@@ -117,8 +117,8 @@ class ResponsesPlayer(Player):
             said = self.openai.responses.create(**self.given)
         calls = [Made(item.call_id, item.name, json.loads(item.arguments)) for item in said.output if item.type == "function_call"]
         for item in said.output:
-            whole = {key: value for key, value in item.to_dict().items() if value is not None and key not in ("id", "status", "parsed_arguments")}
-            self.items.append(whole)
+            own = ("id", "status", "parsed_arguments")
+            self.items.append({key: value for key, value in item.to_dict().items() if value is not None and key not in own})
         return said.output_text, calls
 
     def results(self, done: Iterable[tuple[Made, str, bool]]) -> list[Any]:

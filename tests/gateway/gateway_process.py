@@ -18,6 +18,8 @@ from maymust.gateway.served import Route, Routes, Served
 from maymust.gateway.server import _config, bind
 from maymust.policyfile.gateway_terms import GatewayTerms
 
+TERMS = GatewayTerms()
+
 
 def options_for(upstream: str, **more: Any) -> Options:
     """Settings for tests: a free port, and little patience."""
@@ -25,7 +27,9 @@ def options_for(upstream: str, **more: Any) -> Options:
 
 
 @contextmanager
-def gateway(policy: Policy, upstream: str, *, terms: GatewayTerms | None = None, ways: tuple[Route, ...] = (), **more: Any) -> Iterator[str]:
+def gateway(
+    policy: Policy, upstream: str, *, terms: GatewayTerms | None = None, ways: tuple[Route, ...] = (), **more: Any
+) -> Iterator[str]:
     """The base URL of a gateway under this policy."""
     routes = Routes(Served("test", policy, terms or GatewayTerms()), ways)
     options = options_for(upstream, **more)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, MutableMapping
 from time import perf_counter
 from typing import Any
 
@@ -43,7 +43,7 @@ class Gateway:
         self.under_way = 0
         self._parts = parts
 
-    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008, "reason": "not spoken here"})
@@ -60,7 +60,7 @@ class Gateway:
             seconds = perf_counter() - began
             log.info("%s %s %s %s %d %.3f", scope["method"], request.protocol, request.policy, request.outcome, client.status, seconds)
 
-    async def _answer(self, request: _Request, scope: dict[str, Any], receive: Receive, client: Client) -> None:
+    async def _answer(self, request: _Request, scope: MutableMapping[str, Any], receive: Receive, client: Client) -> None:
         try:
             if self.under_way > self._parts.options.max_requests:
                 raise Rejected(503, "busy", f"{self._parts.options.max_requests} requests are under way; try again")
@@ -89,7 +89,7 @@ class _Request:
         self._dialect: Dialect | None = None
         self._exchange: Exchange | None = None
 
-    async def take(self, scope: dict[str, Any], receive: Receive) -> Incoming:
+    async def take(self, scope: MutableMapping[str, Any], receive: Receive) -> Incoming:
         """Take it in. Raises Rejected, and Gone."""
         options = self._parts.options
         headers = scope["headers"]

@@ -20,16 +20,17 @@ class Metrics:
     """The counts of a gateway."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        more = {"registry": self._registry}
-        self._requests = Counter("maymust_gateway_requests", "Requests of clients.", ["protocol", "policy", "outcome"], **more)
-        self._asks = Counter("maymust_gateway_asks", "Times a model was asked.", ["policy"], **more)
-        self._refused = Counter("maymust_gateway_refused_calls", "Calls that no client has seen.", ["policy"], **more)
-        self._nudges = Counter("maymust_gateway_refused_texts", "Texts that were no lawful end.", ["policy"], **more)
-        self._unmet = Counter("maymust_gateway_unmet", "Replies for which an obligation was given up.", ["policy"], **more)
-        self._shadow = Counter("maymust_gateway_shadow", "What would have been done, under --shadow.", ["policy", "would"], **more)
-        self._seconds = Histogram("maymust_gateway_seconds", "Time a request took.", ["protocol"], buckets=_SECONDS, **more)
-        self._in_flight = Gauge("maymust_gateway_in_flight", "Requests under way.", multiprocess_mode="livesum", **more)
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter("maymust_gateway_requests", "Requests of clients.", ["protocol", "policy", "outcome"], registry=registry)
+        self._asks = Counter("maymust_gateway_asks", "Times a model was asked.", ["policy"], registry=registry)
+        self._refused = Counter("maymust_gateway_refused_calls", "Calls that no client has seen.", ["policy"], registry=registry)
+        self._nudges = Counter("maymust_gateway_refused_texts", "Texts that were no lawful end.", ["policy"], registry=registry)
+        self._unmet = Counter("maymust_gateway_unmet", "Replies for which an obligation was given up.", ["policy"], registry=registry)
+        self._shadow = Counter(
+            "maymust_gateway_shadow", "What would have been done, under --shadow.", ["policy", "would"], registry=registry
+        )
+        self._seconds = Histogram("maymust_gateway_seconds", "Time a request took.", ["protocol"], buckets=_SECONDS, registry=registry)
+        self._in_flight = Gauge("maymust_gateway_in_flight", "Requests under way.", multiprocess_mode="livesum", registry=registry)
 
     def finished(self, protocol: str, policy: str, outcome: str) -> None:
         """A request came to its end: `passed`, `changed`, `upstream_error`, `disconnected`, or the fault it was rejected for."""

@@ -31,4 +31,5 @@ async def body(response: httpx.Response, most: int) -> bytes:
 
 def kind(response: httpx.Response) -> str:
     """What the body is said to be, without parameters."""
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    said: str = response.headers.get("content-type", "")
+    return said.partition(";")[0].strip().lower()

@@ -108,8 +108,10 @@ class ResponsesStream:
     def error(self, rejected: Rejected) -> bytes:
         """An error in the middle of a stream."""
         number = 0 if self._sequence is None else self._sequence + 1
-        fault = {"type": "error", "code": rejected.fault, "message": f"maymust: {rejected.message}", "param": None}
-        return event_of({**fault, "sequence_number": number}, "error")
+        message = f"maymust: {rejected.message}"
+        fault = {"type": "error", "code": rejected.fault, "message": message, "param": None, "sequence_number": number}
+        # OpenAI's own SDK raises only for what has an `error`; without one, a stream would just end.
+        return event_of({**fault, "error": {"message": message, "code": rejected.fault, "type": "maymust_error"}}, "error")
 
 
 def _item(value: dict[str, Any]) -> dict[str, Any]:

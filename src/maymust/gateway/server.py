@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
 from maymust.errors import RunError
@@ -42,7 +42,8 @@ class PatientProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
             self._stop_waiting()
         elif self._deadline is None and self.timeout_keep_alive_task is None:
             self._wait()
@@ -124,7 +125,8 @@ def _config(options: Options, factory: Callable[[], Any]) -> uvicorn.Config:
         factory,
         factory=True,
         workers=options.workers,
-        http=partial(_protocol, options.header_timeout),
+        # A function will do where uvicorn wants a class: it is only called.
+        http=partial(_protocol, options.header_timeout),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         # The line of an access log holds the query, and that may hold a key.

@@ -11,7 +11,7 @@ from maymust.gateway.checkpoint import Checkpoint
 from maymust.gateway.client import Client
 from maymust.gateway.dialect import StreamForm
 from maymust.gateway.rejected import Rejected
-from maymust.gateway.sse import Splitter
+from maymust.gateway.sse import Splitter, object_of
 
 Head = tuple[int, Sequence[tuple[bytes, bytes]]]
 
@@ -37,7 +37,7 @@ class Streaming:
         held: list[bytes] = []
         holding = not checkpoint.may_stop
         async for piece in replies.pieces(response, self._most):
-            ready = []
+            ready: list[bytes] = []
             for event in splitter.feed(piece):
                 holding = holding or self._begins_call(event)
                 (held if holding else ready).append(event)
@@ -46,10 +46,11 @@ class Streaming:
                 delivered += await self._pass(ready, head)
         if splitter.rest:
             # The last event, without the empty line after it.
-            holding = holding or self._begins_call(splitter.rest)
-            (held if holding else passed).append(splitter.rest)
+            last = _whole(splitter.rest)
+            holding = holding or self._begins_call(last)
+            (held if holding else passed).append(last)
             if not holding:
-                await self._pass([splitter.rest], head)
+                await self._pass([last], head)
         if not holding:
             await self._finish([], head)
             return True
@@ -103,3 +104,12 @@ class Streaming:
     async def fail(self, rejected: Rejected) -> None:
         """Tell an error in the middle of the stream."""
         await self._client.end(self._form.error(rejected))
+
+
+def _whole(event: bytes) -> bytes:
+    """An event after which nothing came, if it is one. Raises Rejected for a part of one."""
+    try:
+        object_of(event)
+    except ValueError:
+        raise Rejected(502, "upstream", "the stream ended before the reply did") from None
+    return event

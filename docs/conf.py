@@ -88,7 +88,7 @@ def complete(app: Any, name: str, source: list[str]) -> None:
 
 
 def terms(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings write code as pages do, and terms as `name   meaning` lines: give Sphinx literals and a field list."""
+    """Docstrings write code as pages do, and terms as `name   meaning` lines: give Sphinx literals and a list."""
     made: list[str] = []
     column = 0
     for line in (LITERAL.sub(r"``\1``\\ ", line) for line in lines):
@@ -97,9 +97,9 @@ def terms(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
             if not column:
                 made.append("")
             column = match.start(2)
-            made.append(f":{match[1]}: {match[2]}")
+            made.append(f"* **{match[1]}**: {match[2]}")
         elif column and line.startswith(" " * column):
-            made.append(f"    {line.strip()}")
+            made.append(f"  {line.strip()}")
         else:
             if column and line.strip():
                 made.append("")

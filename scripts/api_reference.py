@@ -97,7 +97,7 @@ def api_tables() -> str:
     """One table a section, with the first sentence of each name."""
     parts = []
     for title, modules in API.items():
-        rows = [f"## {title}", "", "| name | |", "|---|---|"]
+        rows = [f"## {title}", "", "| name | what it is |", "|---|---|"]
         for path, names in modules.items():
             module = importlib.import_module(path)
             rows.extend(f"| `{path}.{name}` | {said(getattr(module, name), module, name)} |" for name in names)

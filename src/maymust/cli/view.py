@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         for path in arguments.traces:
             recording = read_recording(path)
             note_torn(recording, path, console)
-            runs.append((path, recording, given or known_policy(recording)))
+            known = known_policy(recording)
+            runs.append((path, recording, given if known.policy is None and given is not None else known))
         with console.progress("drawing"):
             text = page(file_data(runs), title=f"maymust: {', '.join(arguments.traces)}")
     console.result(text)

@@ -50,7 +50,7 @@ def _text(described: Mapping[str, Any], schema: str | None) -> str:
     rules = {one["name"]: _rule(one) for one in described["requirements"]}
     lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
     lines.append("version: 1")
-    lines.append(f"tools: {_flow(list(described['tools']))}")
+    lines.append(f"tools: {flow(list(described['tools']))}")
     if not described["final_answer_as_tool"]:
         lines.append("final_answer_as_tool: false")
     lines.append("rules:" if rules else "rules: {}")
@@ -121,17 +121,18 @@ def _unwritable(name: str, why: str) -> PolicyError:
 
 
 def _lines(name: str, rule: Mapping[str, Any]) -> list[str]:
-    line = f"  {_scalar(name)}: {_flow(rule)}"
+    line = f"  {_scalar(name)}: {flow(rule)}"
     if len(line) <= _WIDTH:
         return [line]
-    return [f"  {_scalar(name)}:", *(f"    {_scalar(key)}: {_flow(value)}" for key, value in rule.items())]
+    return [f"  {_scalar(name)}:", *(f"    {_scalar(key)}: {flow(value)}" for key, value in rule.items())]
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """A value of JSON as YAML on one line."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_scalar(key)}: {_flow(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{_scalar(key)}: {flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_flow(item) for item in value)}]"
+        return f"[{', '.join(flow(item) for item in value)}]"
     return _scalar(value)
 
 

@@ -87,6 +87,14 @@ def parse_trace(content: bytes, name: str = "<trace>") -> Trace:
     return Trace(tuple(records), torn)
 
 
+def parse_line(line: bytes, number: int) -> Record:
+    """One whole line of a trace, by its number. Raises TraceError for a damaged one, and for one of another version."""
+    try:
+        return _record(line, number)
+    except _DAMAGE as fault:
+        raise TraceError(f"line {number} is damaged ({type(fault).__name__}: {str(fault)[:200]})") from fault
+
+
 def _records(lines: list[bytes], name: str) -> Iterator[Record]:
     run_id: str | None = None
     for number, line in enumerate(lines, 1):

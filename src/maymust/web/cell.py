@@ -107,6 +107,11 @@ class Explainer:
         self._left -= self._clock() - began
         return cells
 
+    def explained_cell(self, turn: RecordedTurn, tool: str) -> dict[str, Any]:
+        """One cell of a turn."""
+        anew = None if self._policy is None else permit_anew(turn, self._policy)
+        return self.cell(anew if anew is not None and says_the_same(anew, turn.permit, tool) else turn.permit, tool, self._left)
+
     def cell(self, permit: Permit, tool: str, left: float) -> dict[str, Any]:
         """One cell."""
         said = cell_of(permit, tool)

@@ -41,6 +41,14 @@ export class Browser {
     this.selected(true);
   }
 
+  // Until there is something to show.
+  clear() {
+    this.run = null;
+    document.body.classList.add("empty");
+    this.panel.replaceChildren();
+    this.graph.clear();
+  }
+
   selected(quiet = false) {
     const { run, matrix } = this;
     if (!run || !run.columns.length) {

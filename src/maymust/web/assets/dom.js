@@ -73,3 +73,5 @@ export function announce(text) {
   const place = document.getElementById("said");
   if (place) place.textContent = text;
 }
+
+export const byId = (id) => document.getElementById(id);

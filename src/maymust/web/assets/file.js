@@ -49,7 +49,7 @@ export function openFile(data) {
   } else choice.replaceChildren(h("span", { class: "runname" }, inline(runs[0].name, 80)));
   legend(document.getElementById("legend"));
   show();
-  const row = runs[shown].rows.findIndex((one) => one.tool === start.tool);
+  const row = runs[shown].rows.findIndex((one) => one.kind === "tool" && one.tool === start.tool);
   browser.matrix.select(Math.max(0, row), start.step - 1, { quiet: true });
   browser.selected(true);
   return browser;

@@ -12,6 +12,11 @@ export class GraphView {
     this.drawn = null;
   }
 
+  clear() {
+    this.drawn = null;
+    this.root.replaceChildren();
+  }
+
   show(run, column) {
     const { graph } = run;
     if (!graph || !graph.nodes.length) {

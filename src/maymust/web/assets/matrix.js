@@ -47,8 +47,8 @@ export class Matrix {
     this.w = number("--cell-w");
     this.h = number("--cell-h");
     const longest = Math.max(9, ...this.run.tools.map((tool) => Math.min(40, tool.length)));
-    const most = Math.min(number("--label-max"), this.grid.clientWidth * 0.45 || 999);
-    this.label = Math.max(96, Math.min(most, longest * 7.6 + 24));
+    const most = Math.min(number("--label-max"), this.root.clientWidth * 0.45 || 999);
+    this.label = Math.max(96, Math.min(most, longest * 7.6 + 32));
     this.grid.style.setProperty("--label", `${this.label}px`);
     this.body = this.run.rows.length - 2;
     this.canvas.style.width = `${this.label + this.run.columns.length * this.w}px`;

@@ -28,11 +28,8 @@ def admit_waiting(state: RunState) -> None:
         if record.status != "waiting":
             continue
         decided = _judge_final(state, index) if record.name == FINAL_ANSWER else _judge(state, index)
-        if decided is None:
-            continue
-        calls = list(state.calls)
-        calls[index] = decided
-        state.calls = tuple(calls)
+        if decided is not None:
+            state.calls = (*state.calls[:index], decided, *state.calls[index + 1 :])
 
 
 def call_permit(state: RunState, call_id: str) -> Permit:
@@ -54,7 +51,7 @@ def call_permit(state: RunState, call_id: str) -> Permit:
 
 
 def _permit(state: RunState, history: History) -> Permit:
-    turn = state.turns[-1]
+    turn = state.turns.last
     if history is turn.permit.history and not turn.relaxed and turn.measure is None:
         return turn.permit
     if turn.finish is not None:
@@ -101,7 +98,7 @@ def step_of(record: CallRecord) -> Step:
 
 
 def _judge(state: RunState, index: int) -> CallRecord | None:
-    record, offer = state.calls[index], state.turns[-1].permit
+    record, offer = state.calls[index], state.turns.last.permit
     if record.name not in offer.allowed:
         return _refuse(state, record, offer)
     if state.broken is not None:
@@ -160,7 +157,7 @@ def _judge_steps(state: RunState, record: CallRecord, history: History, tail: li
 
 
 def _judge_final(state: RunState, index: int) -> CallRecord | None:
-    record, offer = state.calls[index], state.turns[-1].permit
+    record, offer = state.calls[index], state.turns.last.permit
     if FINAL_ANSWER not in offer.allowed or plan_of(state).answers_in_text:
         return _refuse(state, record, offer)
     siblings = [other for place, other in enumerate(state.calls) if other.name != FINAL_ANSWER or place < index]

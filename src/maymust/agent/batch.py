@@ -15,6 +15,7 @@ from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.ladder import NUDGE, nudge_text
 from maymust.agent.planning import plan_of
+from maymust.agent.present import present_of
 from maymust.agent.prompt import build_request, note_request
 from maymust.agent.secrets import shown_reply
 from maymust.agent.state import RunState
@@ -39,15 +40,14 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     number = len(state.turns) + 1
     request = state.request if state.request is not None else build_request(state)
     state.request = None
-    reply = _whole(reply)
-    raw = [call.raw_arguments for call in reply.calls]
-    reply = shown_reply(reply, state.tools)
-    calls = tuple(_with_own_ids(state, reply.calls, number))
+    written = _whole(reply)
+    reply = shown_reply(written, present_of(state).by_name)
+    calls = _with_own_ids(state, reply.calls, number)
     turn = Turn(
         number,
         coming.permit,
         reply.text,
-        tuple(call.call_id for call in calls),
+        tuple([call.call_id for call in calls]),
         len(state.history) - state.carried,
         reply.usage,
         coming.relaxed,
@@ -77,7 +77,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
         state.messages = state.messages.add(Message("assistant", reply.text, calls, extra=reply.extra))
     state.recorded, state.broken, state.call_permits, state.call_given = 0, None, {}, {}
     if calls:
-        state.calls = tuple(_record(call, written) for call, written in zip(calls, raw, strict=True))
+        state.calls = tuple([_record(call, whole.raw_arguments) for call, whole in zip(calls, written.calls, strict=True)])
         state.phase = "batch"
     else:
         _text_reply(state, turn, reply.text)
@@ -99,17 +99,18 @@ def _record(call: ToolCall, written: str) -> CallRecord:
     return CallRecord(call.call_id, call.name, written, shown=None if call.raw_arguments is written else call.raw_arguments)
 
 
-def _with_own_ids(state: RunState, calls: Iterable[ToolCall], turn: int) -> Iterable[ToolCall]:
+def _with_own_ids(state: RunState, calls: Iterable[ToolCall], turn: int) -> tuple[ToolCall, ...]:
     """The calls, with missing and repeated ids replaced by our own."""
+    known, own = state.call_ids, []
     for place, call in enumerate(calls, 1):
         call_id, mark = call.call_id, ""
-        while not call_id or call_id in state.call_ids:
+        while not call_id or call_id in known:
             call_id = f"turn{turn}_call{place}{mark}"
             mark += "_"
-        if call_id != call.call_id:
-            call = ToolCall(call_id, call.name, call.raw_arguments)
-        state.call_ids = state.call_ids.add(call_id)
-        yield call
+        known = known.add(call_id)
+        own.append(call if call_id == call.call_id else ToolCall(call_id, call.name, call.raw_arguments))
+    state.call_ids = known
+    return tuple(own)
 
 
 def _text_reply(state: RunState, turn: Turn, text: str) -> None:
@@ -129,7 +130,7 @@ def _text_reply(state: RunState, turn: Turn, text: str) -> None:
 
 def bad_reply(state: RunState, *, empty: bool, objection: str | None = None) -> None:
     """Climb one rung of the ladder."""
-    turn = state.turns[-1]
+    turn = state.turns.last
     state.phase, state.calls = "plan", ()
     if turn.relaxed:
         end_run(state, "stalled")
@@ -172,7 +173,7 @@ def _record_prefix(state: RunState) -> None:
 
 
 def _close_turn(state: RunState) -> None:
-    turn, calls = state.turns[-1], state.calls
+    turn, calls = state.turns.last, state.calls
     if calls[0].text_answer:
         _close_text(state, calls[0])
         return
@@ -180,7 +181,7 @@ def _close_turn(state: RunState) -> None:
         if record.name == FINAL_ANSWER and record.outcome is Outcome.OK:
             _take_answer(state, record, "final_answer")
             return
-    outcomes = {record.outcome for record in calls}
+    outcomes = [record.outcome for record in calls]
     if Outcome.OK in outcomes:
         state.failing_turns = state.bad_replies = 0
     elif Outcome.FAILED in outcomes:
@@ -189,16 +190,14 @@ def _close_turn(state: RunState) -> None:
             state.bad_replies = 0
     guard = plan_of(state).guard
     if guard is not None:
-        if state.exempt is None:
-            state.exempt = frozenset([tool.name for tool in state.tools if tool.repeatable])
         first = state.carried + turn.first_step
-        state.guard, state.measure = loop_guard.look(
-            guard, state.guard, state.history, first, [record.shown_arguments for record in calls], state.exempt
-        )
+        raw = [record.shown_arguments for record in calls]
+        state.guard, state.measure = loop_guard.look(guard, state.guard, state.history, first, raw, present_of(state).repeatable)
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)
     state.calls, state.recorded, state.phase = (), 0, "plan"
-    apply_changes(state)
+    if state.exposure:
+        apply_changes(state)
     if turn.relaxed:
         end_run(state, "stalled")
 

@@ -27,7 +27,7 @@ class CallIds:
     __slots__ = ("_ids", "_length")
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
-        self._ids: Buffer[str] = _Ids(ids)
+        self._ids = _Ids(ids)
         self._length = len(self._ids.items)
 
     def add(self, call_id: str) -> CallIds:
@@ -37,7 +37,6 @@ class CallIds:
         return grown
 
     def __contains__(self, call_id: str) -> bool:
-        assert isinstance(self._ids, _Ids)
         return self._ids.places.get(call_id, self._length) < self._length
 
     def __iter__(self) -> Iterator[str]:

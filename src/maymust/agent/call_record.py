@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from maymust.core.step import Outcome
+from maymust.errors import RunError
 
 CallStatus = Literal["waiting", "admitted", "pending", "done"]
 INTERRUPTED = "interrupted"
@@ -72,9 +73,7 @@ class CallRecord:
     def changed(self, **changes: Any) -> CallRecord:
         """A record that differs in these fields; `dataclasses.replace` without its cost, which is paid three times a call."""
         new = CallRecord.__new__(CallRecord)
-        fields = self.__dict__.copy()
-        fields.update(changes)
-        new.__dict__ = fields
+        new.__dict__.update(self.__dict__, **changes)
         return new
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,6 +110,15 @@ class CallRecord:
         fields["approvals"] = tuple(Approval(**approval) for approval in fields["approvals"])
         fields["outcome"] = Outcome(fields["outcome"]) if fields["outcome"] else None
         return cls(**fields)
+
+
+def find_call(calls: Sequence[CallRecord], call_id: str) -> CallRecord:
+    """The call of this id. Raises RunError when there is none."""
+    for record in calls:
+        if record.call_id == call_id:
+            return record
+    known = ", ".join(record.call_id for record in calls) or "none"
+    raise RunError(f"there is no call {call_id!r} in this turn; its calls are {known}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from maymust.agent.approval import answer_given, ask_handler, denial_text, quest
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
 from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, render_given, shorten
-from maymust.agent.call_record import Approval, CallRecord, PendingCall
+from maymust.agent.call_record import Approval, CallRecord, PendingCall, find_call
 from maymust.agent.middleware import Onion
+from maymust.agent.present import present_of
 from maymust.agent.question_order import QuestionOrder
 from maymust.agent.secrets import veil_of
 from maymust.agent.session import Session
@@ -39,20 +40,18 @@ class CallRunner:
     def __init__(self, session: Session, record: CallRecord, gate: QuestionOrder) -> None:
         self._session, self._record, self._gate = session, record, gate
         arguments, self._fault = read_arguments(record.raw_arguments)
-        tool = (
-            session.plan.final.tool
-            if record.name == FINAL_ANSWER
-            else next((one for one in session.state.tools if one.name == record.name), None)
-        )
-        self._tool: Tool | None = tool
-        self._veil = None if record.name == FINAL_ANSWER else veil_of(record.name, session.state.tools)
+        state = session.state
+        tools = present_of(state).by_name
+        tool: Tool | None = session.plan.final.tool if record.name == FINAL_ANSWER else tools.get(record.name)
+        self._tool = tool
+        self._veil = veil_of(record.name, tools)
         self._context = FunctionInvocationContext(
             name=record.name,
             function=tool,
             call_id=record.call_id,
             arguments=arguments,
             raw_arguments=record.raw_arguments,
-            idempotency_key=f"{session.state.run_id}/{len(session.state.turns)}/{record.call_id}",
+            idempotency_key=f"{state.run_id}/{len(state.turns)}/{record.call_id}",
             run=session,
         )
         self._first_arguments = arguments
@@ -177,16 +176,18 @@ class CallRunner:
         if record.name == FINAL_ANSWER:
             _, output = self._session.plan.final.parse(context.arguments)
             return Done(Outcome.OK, "The answer is accepted.", output, parsed.json)
-        refused = await self._ask(permit, parsed)
-        if refused is not None:
-            return refused
+        if record.name in permit.asks:
+            refused = await self._ask(permit, parsed)
+            if refused is not None:
+                return refused
         return await self._body(self._tool, parsed)
 
     def _denied_before(self, parsed: Parsed) -> Done | None:
         """The outcome of a call that a person has said no to; what the no may have closed by now does not matter."""
-        current = next(one for one in self._session.state.calls if one.call_id == self._record.call_id)
-        no = next((one for one in current.approvals if not one.allow and one.arguments == parsed.json), None)
-        return None if no is None else Done(Outcome.DENIED, denial_text(no), arguments=parsed.json)
+        for answer in find_call(self._session.state.calls, self._record.call_id).approvals:
+            if not answer.allow and answer.arguments == parsed.json:
+                return Done(Outcome.DENIED, denial_text(answer), arguments=parsed.json)
+        return None
 
     async def _ask(self, permit: Permit, parsed: Parsed) -> Done | None:
         """Put the questions about this call; a denied outcome for a no, None when it may run. Raises Paused."""
@@ -197,7 +198,7 @@ class CallRunner:
             return None
         await self._gate.turn_of(record.call_id)
         state = self._session.state
-        current = next(one for one in state.calls if one.call_id == record.call_id)
+        current = find_call(state.calls, record.call_id)
         policy = {requirement.name: requirement for requirement in state.plan.policy.requirements} if state.plan else {}
         waiting: list[str] = []
         for name in names:

@@ -29,6 +29,7 @@ from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner
 from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
+from maymust.agent.present import present_of
 from maymust.agent.question_order import QuestionOrder
 from maymust.agent.recovering import recover
 from maymust.agent.reducer import next_action
@@ -154,8 +155,9 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
             note_failure(session, number, failure)
             raise
     note_losses(session, number, reply)
-    _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, session.state.tools))
     before = session.state
+    if session.listeners.any:
+        _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, present_of(before).by_name))
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
         _report(session, before)
@@ -196,7 +198,7 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
             if answer is not None:
                 answer.text(item.text)
         elif isinstance(item, CallDelta):
-            piece = item.arguments if veil_of(item.name, session.state.tools) is None else ""
+            piece = item.arguments if veil_of(item.name, present_of(session.state).by_name) is None else ""
             _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=piece)
             if answer is not None:
                 answer.arguments(item)

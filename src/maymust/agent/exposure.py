@@ -102,7 +102,7 @@ def apply_changes(state: RunState) -> None:
         for name in added:
             tools.setdefault(name, state.arriving[name])
     state.tools, state.tool_names = tuple(tools.values()), tuple(tools)
-    state.exposure, state.arriving, state.standing, state.exempt, state.outside = (), {}, None, None, None
+    state.exposure, state.arriving, state.standing = (), {}, None
     log.debug("run %s: tools are now %s", state.run_id, ", ".join(tools))
 
 
@@ -123,4 +123,4 @@ def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[An
         )
     state.tools = tuple(found[name] for name in state.tool_names)
     state.arriving = {name: found[name] for name in waiting}
-    state.standing = state.exempt = state.outside = None
+    state.standing = None

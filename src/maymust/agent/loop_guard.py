@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Literal
 
 from maymust.core.history import History
@@ -35,9 +36,9 @@ class LoopGuard:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GuardMemory:
-    """What the guard remembers between turns.
+    """What the guard remembers between turns. Nobody changes it; not frozen, for one is made in every turn.
 
     recent  the latest steps since its last hit: place in the history, and the call in canonical form
     hits    how often it hit
@@ -57,7 +58,9 @@ class Measure:
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+_FLAT = frozenset({str, int, float, bool, type(None)})
 _LONG = 200
+_KEY = itemgetter(1)
 
 
 def call_key(step: Step, raw: str) -> str:
@@ -65,7 +68,15 @@ def call_key(step: Step, raw: str) -> str:
 
     `raw` stands in for arguments that are no JSON object.
     """
-    key = f"{step.tool} {step.outcome} {raw if step.arguments is None else _CANONICAL.encode(step.arguments)}"
+    arguments = step.arguments
+    if arguments is None:
+        said = raw
+    elif _FLAT.issuperset(map(type, arguments.values())):
+        # Most arguments are flat, and then this says the same for a tenth of the time.
+        said = repr(sorted(arguments.items()))
+    else:
+        said = _CANONICAL.encode(arguments)
+    key = f"{step.tool} {step.outcome} {said}"
     return key if len(key) <= _LONG else hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -84,7 +95,10 @@ def look(
         if step.tool in exempt:
             continue
         key = call_key(step, raw[place - first])
+        is_new = key not in map(_KEY, recent)
         recent = (*recent[1 - keep :], (place, key)) if len(recent) >= keep else (*recent, (place, key))
+        if is_new:
+            continue
         alike = [mark for mark in recent if mark[1] == key]
         if len(alike) == 1:
             continue

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 from maymust.agent.narrowed_schema import narrowed_tools
 from maymust.agent.offers import offers_of
+from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
 from maymust.agent.state import RunState
-from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView
+from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView, status_text
 from maymust.core.log import Log
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -51,52 +52,76 @@ def build_request(state: RunState) -> ModelRequest:
     assert coming is not None
     assert coming.permit is not None
     permit = coming.permit
-    allowed, choice = permit.allowed, permit.tool_choice
-    if plan.answers_in_text:
-        allowed = tuple(name for name in allowed if name != FINAL_ANSWER)
-        if choice == FINAL_ANSWER:
-            choice = "none"
-    text = _status(state, permit, allowed, choice)
-    due = text if not (plan.status_stays and text == state.last_status) else ""
+    allowed, choice, text = _told(state, plan, permit)
     if plan.layout == "classic":
         text = due = ""
-    if state.messages and state.messages[-1].role == "assistant":
+    else:
+        due = text if not (plan.status_stays and text == state.last_status) else ""
+    if state.messages and state.messages.last.role == "assistant":
         # A reply that was not usable comes last: some providers would take it for the beginning of the next one.
         due = text or GO_ON
     menu = _menu(state, permit.hidden)
     if plan.layout == "classic":
         system = plan.templates.classic(state.system, permit, (*state.tools, plan.final.tool))
+        opening = Message("system", system) if system else None
         menu = tuple(tool for tool in menu if tool.name in allowed)
     else:
-        system = state.system
+        if state.opening is None and state.system:
+            state.opening = Message("system", state.system)
+        opening = state.opening
     narrowed: tuple[ToolDefinition, ...] = ()
-    offers = offers_of(state, menu, allowed, choice)
     if plan.narrow == "schema":
-        fitted = narrowed_tools(menu, permit)
-        if plan.told.subset == "grammar":
-            narrowed = tuple(tool for tool, before in zip(fitted, menu, strict=True) if tool is not before)
-        elif plan.told.without(state.lost).tools:
-            # Without a tool API a value that is not left would make the whole output unreadable; there the words have to do.
-            menu = fitted
+        menu, narrowed = _fitted(state, plan, permit, menu)
     return ModelRequest(
-        Conversation(Message("system", system) if system else None, state.messages, Message("user", due, kind="status") if due else None),
+        Conversation(opening, state.messages, Message("user", due, kind="status") if due else None),
         menu,
         allowed,
         choice,
         text,
-        offers,
+        offers_of(state, menu, allowed, choice) if plan.tracks_offers else (),
         state.lost,
         narrowed,
     )
 
 
-def _status(state: RunState, permit: Permit, allowed: tuple[str, ...], choice: str) -> str:
-    """The step's status in words. Where statuses stay, the last one has to be taken back when everything is open again."""
-    plan = plan_of(state)
+def _fitted(
+    state: RunState, plan: LoopPlan, permit: Permit, menu: tuple[ToolDefinition, ...]
+) -> tuple[tuple[ToolDefinition, ...], tuple[ToolDefinition, ...]]:
+    """The tools as they are shown, and those of them that constrain the output in a narrower form."""
+    fitted = narrowed_tools(menu, permit)
+    if plan.told.subset == "grammar":
+        return menu, tuple(tool for tool, before in zip(fitted, menu, strict=True) if tool is not before)
+    # Without a tool API a value that is not left would make the whole output unreadable; there the words have to do.
+    return (fitted if plan.told.without(state.lost).tools else menu), ()
+
+
+def _told(state: RunState, plan: LoopPlan, permit: Permit) -> tuple[tuple[str, ...], str, str]:
+    """What may be called, what has to be, and the step's status in words."""
     forceable = can_force(plan.told.without(state.lost))
+    words = plan.templates.status
+    if words is status_text:
+        allowed, choice, text = permit.derived(
+            (build_request, plan.answers_in_text, forceable), lambda: _in_words(permit, plan.answers_in_text, forceable, words)
+        )
+    else:
+        # Words of somebody else's may speak of the evidence, which changes with each step.
+        allowed, choice, text = _in_words(permit, plan.answers_in_text, forceable, words)
+    if not text and state.last_status and plan.status_stays:
+        # Where statuses stay, the last one has to be taken back when everything is open again.
+        text = ALL_OPEN
+    return allowed, choice, text
+
+
+def _in_words(
+    permit: Permit, answers_in_text: bool, forceable: bool, words: Callable[[StatusView], str]
+) -> tuple[tuple[str, ...], str, str]:
+    allowed, choice = permit.allowed, permit.tool_choice
+    if answers_in_text:
+        allowed = tuple(name for name in allowed if name != FINAL_ANSWER)
+        if choice == FINAL_ANSWER:
+            choice = "none"
     must = "" if forceable else must_text(choice, allowed)
-    text = plan.templates.status(StatusView(permit, plan.answers_in_text, must))
-    return text if text or not (plan.status_stays and state.last_status) else ALL_OPEN
+    return allowed, choice, words(StatusView(permit, answers_in_text, must))
 
 
 def _menu(state: RunState, hidden: tuple[str, ...]) -> tuple[ToolDefinition, ...]:

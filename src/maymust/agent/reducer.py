@@ -37,7 +37,7 @@ from maymust.agent.actions import (
 )
 from maymust.agent.admission import stale_requirements
 from maymust.agent.budget import Budget
-from maymust.agent.call_record import INTERRUPTED, Approval, CallRecord
+from maymust.agent.call_record import INTERRUPTED, Approval, CallRecord, find_call
 from maymust.agent.compacting import compaction_due, take_compacted
 from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
@@ -152,22 +152,18 @@ def _tool_started(event: ToolStarted, state: RunState) -> None:
 
 
 def _tool_finished(event: ToolFinished, state: RunState) -> None:
-    record = _find(state, event.call_id)
+    record = find_call(state.calls, event.call_id)
     if record.status != "admitted":
         raise RunError(
             f"call {event.call_id!r} has its result already" if record.status == "done" else f"call {event.call_id!r} is not under way"
         )
-    _change(
-        state,
-        event.call_id,
-        status="done",
-        outcome=event.outcome,
-        output=event.output,
-        text=event.text,
-        arguments=event.arguments,
-        untrusted=is_untrusted(state, record, event.outcome),
+    untrusted = is_untrusted(state, record, event.outcome)
+    done = record.changed(
+        status="done", outcome=event.outcome, output=event.output, text=event.text, arguments=event.arguments, untrusted=untrusted
     )
-    state.seconds = max(state.seconds, event.seconds)
+    _put(state, record, done)
+    if event.seconds > state.seconds:
+        state.seconds = event.seconds
     if state.children:
         children.retire(state, event.call_id)
     if event.outcome == "ok" and (event.added or event.removed):
@@ -180,14 +176,14 @@ def _call_pending(event: CallPending, state: RunState) -> None:
 
 
 def _interrupted(event: Interrupted, state: RunState) -> None:
-    record = _find(state, event.call_id)
+    record = find_call(state.calls, event.call_id)
     if record.status != "admitted" or not record.started:
         raise RunError(f"call {event.call_id!r} was not under way, so it cannot have been interrupted")
     _change(state, event.call_id, status="pending", interrupted=True, questions=(INTERRUPTED,), reasons=(event.reason,))
 
 
 def _decided(event: Decided, state: RunState) -> None:
-    record = _find(state, event.call_id)
+    record = find_call(state.calls, event.call_id)
     if event.requirement is None and record.status != "pending":
         raise RunError(f"call {event.call_id!r} does not wait for a decision")
     names = record.questions if event.requirement is None else (event.requirement,)
@@ -249,13 +245,13 @@ def _resumed(event: Resumed, state: RunState) -> None:
 
 
 def _child_started(event: ChildStarted, state: RunState) -> None:
-    _find(state, event.call_id)
+    find_call(state.calls, event.call_id)
     state.children = {**state.children, event.call_id: event.state}
 
 
 def _child_event(event: ChildEvent, state: RunState) -> None:
     children.move_child(state, event.call_id, event.event, event.seconds, apply)
-    if isinstance(event.event, Decided | ChildEvent) and _find(state, event.call_id).status == "pending":
+    if isinstance(event.event, Decided | ChildEvent) and find_call(state.calls, event.call_id).status == "pending":
         # Somebody was answered in there: the call is entered again, and the child goes on.
         _change(state, event.call_id, status="admitted")
 
@@ -279,15 +275,10 @@ _FOLDS: dict[type, Callable[[Any, RunState], None]] = {
 }
 
 
-def _find(state: RunState, call_id: str) -> CallRecord:
-    for record in state.calls:
-        if record.call_id == call_id:
-            return record
-    known = ", ".join(record.call_id for record in state.calls) or "none"
-    raise RunError(f"there is no call {call_id!r} in this turn; its calls are {known}")
-
-
 def _change(state: RunState, call_id: str, **changes: Any) -> None:
-    record = _find(state, call_id)
-    changed = record.changed(**changes)
+    record = find_call(state.calls, call_id)
+    _put(state, record, record.changed(**changes))
+
+
+def _put(state: RunState, record: CallRecord, changed: CallRecord) -> None:
     state.calls = (changed,) if len(state.calls) == 1 else tuple(changed if one is record else one for one in state.calls)

@@ -7,7 +7,7 @@ model wrote, and only in memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -87,13 +87,13 @@ def _texts(value: Any) -> Iterable[str]:
         yield str(value)
 
 
-def veil_of(name: str, tools: Sequence[Tool]) -> Veil | None:
+def veil_of(name: str, tools: Mapping[str, Tool]) -> Veil | None:
     """The veil of a call of this name; None when there is nothing to hide. A misspelt name may stand for any tool with secrets."""
     if name == FINAL_ANSWER:
         return None
-    meant = next((tool for tool in tools if tool.name == name), None)
+    meant = tools.get(name)
     if meant is None:
-        names = frozenset(secret for tool in tools for secret in tool.secrets)
+        names = frozenset(secret for tool in tools.values() for secret in tool.secrets)
         return Veil(names) if names else None
     if not meant.secrets:
         return None
@@ -101,7 +101,7 @@ def veil_of(name: str, tools: Sequence[Tool]) -> Veil | None:
     return Veil(meant.secrets, frozenset(schema.get("properties", ())), strict=schema.get("additionalProperties") is False)
 
 
-def shown_reply(reply: ModelReply, tools: Sequence[Tool]) -> ModelReply:
+def shown_reply(reply: ModelReply, tools: Mapping[str, Tool]) -> ModelReply:
     """The reply as it may be shown and stored; the very same object when there is nothing to hide."""
     veils = [veil_of(call.name, tools) for call in reply.calls]
     if not any(veils):

@@ -147,6 +147,8 @@ class Session:
 
     def take_changes(self, call_id: str) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
         """The changes a call has made; they are forgotten here."""
+        if not self._changes:
+            return (), ()
         with self._lock:
             added, removed = self._changes.pop(call_id, ({}, {}))
         return tuple(added.values()), tuple(removed)

@@ -12,6 +12,7 @@ from maymust.agent.call_ids import CallIds
 from maymust.agent.call_record import CallRecord
 from maymust.agent.counters import Counters
 from maymust.agent.loop_guard import GuardMemory, Measure
+from maymust.agent.present import Present
 from maymust.agent.tool_choice import ToolChoice
 from maymust.agent.turn import GivenRules, Phase, StopReason, Turn, TurnPlan
 from maymust.core.history import History
@@ -100,10 +101,10 @@ class RunState:
     failure: Exception | None = field(default=None, repr=False)
     standing: tuple[Extra, ...] | None = field(default=None, repr=False)
     menu: tuple[tuple[Tool, ...], tuple[str, ...], tuple[ToolDefinition, ...]] | None = field(default=None, repr=False)
+    opening: Message | None = field(default=None, repr=False)
     request: ModelRequest | None = field(default=None, repr=False)
-    exempt: frozenset[str] | None = field(default=None, repr=False)
     call_permits: dict[str, Permit] = field(default_factory=dict, repr=False)
-    outside: frozenset[str] | None = field(default=None, repr=False)
+    present: Present | None = field(default=None, repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from maymust.agent.loop_guard import Measure
 from maymust.core.history import History
 from maymust.core.permit import Permit
 from maymust.core.rule import Rule
-from maymust.models.chat_model import Usage
+from maymust.models.chat_model import NO_USAGE, Usage
 
 Phase = Literal["plan", "model", "batch", "ended"]
 StopReason = Literal["final_answer", "text_answer", "paused", "stalled", "budget", "aborted", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
-    """One model call: the permit that shaped it, and what came back.
+    """One model call: the permit that shaped it, and what came back. Nobody changes it; not frozen, for that costs in every turn.
 
     first_step   index in `RunState.steps` of the first step of this turn
     relaxed      obligations were off
@@ -34,7 +34,7 @@ class Turn:
     text: str = ""
     call_ids: tuple[str, ...] = ()
     first_step: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     relaxed: bool = False
     grace: bool = False
     measure: Measure | None = None

@@ -23,6 +23,7 @@ class Folded:
     lapsed       (tool, requirement) of forces that gave way to a denial which makes them lapse
     outranked    (tool, requirement) of forces that lost to another tool's
     relaxed      names of requirements whose force or `prevent_stop` was switched off
+    derived      what others have made of it and keep beside it
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class Folded:
         "asks",
         "closing",
         "denied",
+        "derived",
         "forced",
         "hidden",
         "lapsed",
@@ -67,6 +69,7 @@ class Folded:
         self._reasons: Mapping[str, tuple[str, ...]] | None = None
         self._by_tool: dict[str, tuple[Voice, ...]] | None = None
         self._narrowing: Mapping[str, Mapping[str, tuple[Fragment, ...]]] | None = None
+        self.derived: dict[object, Any] = {}
 
     def renewed(self, rules: Mapping[int, Rule]) -> Folded:
         """The same verdicts, with other rules in the mouths of some requirements (by seat), which change none of them."""
@@ -75,6 +78,7 @@ class Folded:
             setattr(other, slot, getattr(self, slot))
         other.voices = tuple([voice.saying(rules[voice.seat]) if voice.seat in rules else voice for voice in self.voices])
         other._by_tool = other._narrowing = None
+        other.derived = {}
         return other
 
     @property

@@ -29,8 +29,15 @@ class Tally:
 
     def note(self, place: int, tool: str, counts: bool) -> None:
         if counts:
-            self.places.setdefault(tool, []).append(place)
-        self.last.append(tool if counts else self.last[-1])
+            places = self.places.get(tool)
+            if places is None:
+                # Whole from the start: another thread may look at it.
+                self.places[tool] = [place]
+            else:
+                places.append(place)
+            self.last.append(tool)
+        else:
+            self.last.append(self.last[-1])
         self.total.append(self.total[-1] + counts)
 
 
@@ -56,9 +63,9 @@ class _Steps(Buffer[Step]):
         super().__init__(items)
 
     def append(self, item: Step) -> None:
-        place = len(self.items)
-        self.ok.note(place, item.tool, item.outcome is Outcome.OK)
-        self.invoked.note(place, item.tool, item.outcome.is_invocation)
+        place, tool, outcome = len(self.items), item.tool, item.outcome
+        self.ok.note(place, tool, outcome is Outcome.OK)
+        self.invoked.note(place, tool, outcome is Outcome.OK or outcome is Outcome.FAILED)
         # The step itself comes last: a version never sees a step whose tallies are missing.
         self.items.append(item)
 
@@ -89,15 +96,12 @@ class History(Sequence[Step]):
         untrusted: bool = False,
     ) -> History:
         """Return a history with one more step: a `Step`, or a tool's name and how the call came back."""
-        if isinstance(tool, Step):
-            step = tool
-        else:
+        step = tool
+        if not isinstance(step, Step):
             known = outcome if isinstance(outcome, Outcome) else Outcome(outcome)
-            step = Step(tool_name(tool), known, arguments, output, call_id, text, untrusted)
+            step = Step(tool_name(step), known, arguments, output, call_id, text, untrusted)
         grown = History.__new__(History)
-        steps = self._steps.grown(self._length, step)
-        assert isinstance(steps, _Steps)
-        grown._steps = steps
+        grown._steps = self._steps.grown(self._length, step)
         grown._length = self._length + 1
         return grown
 

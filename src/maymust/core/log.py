@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
 
 class Buffer(Generic[T]):
-    """The list that the versions of a log share. It only ever grows, so a version may read what it knows without a lock."""
+    """The list that the versions of a value share. It only ever grows, so a version may read what it knows without a lock."""
 
     __slots__ = ("items", "lock")
 
@@ -24,7 +24,7 @@ class Buffer(Generic[T]):
         """Add one item. Subclasses keep their indexes here."""
         self.items.append(item)
 
-    def grown(self, length: int, item: T) -> Buffer[T]:
+    def grown(self, length: int, item: T) -> Self:
         """Return a buffer that holds the first `length` items and then `item`: this one at the tip, a copy otherwise."""
         with self.lock:
             if len(self.items) == length:
@@ -49,14 +49,26 @@ class Log(Sequence[T]):
 
     def add(self, item: T) -> Log[T]:
         """Return a log with `item` at its end."""
+        buffer, length = self._buffer, self._length
+        with buffer.lock:
+            is_newest = len(buffer.items) == length
+            if is_newest:
+                buffer.items.append(item)
         grown: Log[T] = Log.__new__(Log)
-        grown._buffer = self._buffer.grown(self._length, item)
-        grown._length = self._length + 1
+        grown._buffer = buffer if is_newest else Buffer((*buffer.items[:length], item))
+        grown._length = length + 1
         return grown
 
     def grew_from(self, older: Log[T]) -> bool:
         """Whether this is a newer version of `older`: the same items, perhaps more at the end. False may also mean: not known. O(1)."""
         return self._buffer is older._buffer and self._length >= older._length
+
+    @property
+    def last(self) -> T:
+        """The newest item. Raises IndexError when there is none."""
+        if not self._length:
+            raise IndexError("an empty log has no last item")
+        return self._buffer.items[self._length - 1]
 
     def __len__(self) -> int:
         return self._length

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from maymust.core.folded import Folded
 from maymust.core.fragment import Fragment
@@ -13,6 +13,8 @@ from maymust.core.requirement import BoundRequirement, RunView
 from maymust.core.verdict import Spoken, Verdict, Voice
 
 __all__ = ["Permit", "Spoken", "Verdict"]
+
+T = TypeVar("T")
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -154,6 +156,14 @@ class Permit:
         if self._memories is None:
             return base
         return base.remembering(self._memories.get(requirement, {}))
+
+    def derived(self, key: object, make: Callable[[], T]) -> T:
+        """Return what `make` made for this key, made once for all permits that share their verdicts, reasons and limits.
+
+        It must not depend on the history, the run or its memories.
+        """
+        kept: T | None = self._folded.derived.get(key)
+        return kept if kept is not None else self._folded.derived.setdefault(key, make())
 
     def _evidence(self, voice: Voice) -> str:
         if voice.evidence is not None:

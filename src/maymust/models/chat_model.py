@@ -66,6 +66,9 @@ class Usage:
         }
 
 
+NO_USAGE = Usage()
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What is on offer from one place of the conversation on: a request holds one for each time it changed.
@@ -97,9 +100,9 @@ class Lost:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelRequest:
-    """One model call.
+    """One model call. Nobody changes it; not frozen, for that costs in every turn.
 
     messages     the conversation, the system message first
     tools        every tool that is shown, in a stable order (`final_answer` last when it is sent as a tool)
@@ -141,7 +144,7 @@ class ModelReply:
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     extra: Mapping[str, Any] = field(default_factory=dict)
     enforced_by: str = "maymust"
     level: int = 0

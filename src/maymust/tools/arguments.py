@@ -17,7 +17,7 @@ class ArgumentsInvalid(ToolError):
     """The model's arguments break the tool's schema. The text is for the model: one line per field."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Parsed:
     """Arguments that are valid. `values` go to the body, as Python objects; `json` is their JSON form, which rules judge,
     with defaults filled in and secrets masked.

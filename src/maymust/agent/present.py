@@ -1,0 +1,35 @@
+"""What the loop asks in every step of the tools that are present, found out once for each list of tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from maymust.tools.function_tool import Tool
+
+if TYPE_CHECKING:
+    from maymust.agent.state import RunState
+
+
+class Present:
+    """The tools of one moment.
+
+    by_name     each tool by its name
+    repeatable  names of those that the loop guard does not look at
+    untrusted   names of those whose output comes from outside
+    """
+
+    __slots__ = ("by_name", "repeatable", "tools", "untrusted")
+
+    def __init__(self, tools: tuple[Tool, ...]) -> None:
+        self.tools = tools
+        self.by_name = {tool.name: tool for tool in tools}
+        self.repeatable = frozenset([tool.name for tool in tools if tool.repeatable])
+        self.untrusted = frozenset([tool.name for tool in tools if tool.untrusted])
+
+
+def present_of(state: RunState) -> Present:
+    """The tools that are present in a run."""
+    found = state.present
+    if found is None or found.tools is not state.tools:
+        found = state.present = Present(state.tools)
+    return found

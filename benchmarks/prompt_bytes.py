@@ -2,7 +2,7 @@
 
     python -m benchmarks.prompt_bytes
 
-One run of twenty turns under permits that change, with a model that follows a script. A request is taken as its items in canonical
+Three runs of twenty turns under permits that change, with a model that follows a script. A request is taken as its items in canonical
 JSON, in the order in which providers cache them: tools, system prompt, messages. What a request shares with an earlier one, from the
 start on, is read from the cache; the rest has to be read anew.
 """
@@ -10,98 +10,35 @@ start on, is read from the cache; the rest has to be read anew.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
-from maymust import Agent, Budget, ConditionalRequirement, Permit, tool
-from maymust.models import Capabilities, ModelRequest, ScriptedModel, call
+from benchmarks._recorded import DESK, RUNS, TURNS, Recorded
+
+from maymust import Agent, Budget, Permit
+from maymust.models import Capabilities, ModelRequest, ScriptedModel
 from maymust.models.anthropic import AnthropicModel
 from maymust.models.openai import OpenAIChatModel
 
-TURNS = 20
-INSTRUCTIONS = "You are the support desk of a shop. " + "Be kind, be brief, and say what you did. " * 12
 
-
-@tool
-def think(text: str) -> str:
-    """Think about what to do next; nobody else reads it."""
-    return "ok"
-
-
-@tool
-def search_orders(customer: str, text: str = "") -> str:
-    """Find the orders of a customer, newest first, by words in their items."""
-    return json.dumps([{"order": f"A-{number}", "items": ["lamp", "cable"], "total": 10 * number, "state": "sent"} for number in range(4)])
-
-
-@tool
-def read_order(order: str) -> str:
-    """Read one order with its items, prices, dates, and what was said about it."""
-    return json.dumps({"order": order, "items": [{"name": "lamp", "price": 40.0}] * 3, "notes": "left at the door " * 12})
-
-
-@tool
-def refund(order: str, amount: float, reason: str) -> str:
-    """Pay back a part of an order to the customer's account."""
-    return "refunded"
-
-
-@tool
-def send_message(customer: str, text: str) -> str:
-    """Send the customer a message."""
-    return "sent"
-
-
-TOOLS = (think, search_orders, read_order, refund, send_message)
-RULES = (
-    ConditionalRequirement("think", force_at_step=1, consecutive_allowed=False, reason="thinking twice in a row helps nobody"),
-    ConditionalRequirement("search_orders", only_after=["think"], reason="think first"),
-    ConditionalRequirement("read_order", only_after=["search_orders"], reason="find the order first"),
-    ConditionalRequirement(
-        "refund", only_after=["read_order"], max_invocations=2, consecutive_allowed=False, reason="read the order first"
-    ),
-    ConditionalRequirement("send_message", only_after=["refund"], min_invocations=1),
-)
-
-
-def script() -> list[Any]:
-    """The model's part: rounds of think, search, read, refund, and a message at the end."""
-    turns: list[Any] = []
-    while len(turns) < TURNS - 2:
-        number = len(turns)
-        turns.append(
-            [
-                call("think", text="What does the customer want? " * 2),
-                call("search_orders", customer="c-17", text=f"lamp {number}"),
-                call("read_order", order=f"A-{number}"),
-                call("refund", order=f"A-{number}", amount=5.0, reason="it came late")
-                if number < 9
-                else call("read_order", order=f"B-{number}"),
-            ][number % 4]
-        )
-    return [
-        *turns,
-        call("send_message", customer="c-17", text="We paid you back."),
-        call("final_answer", answer="Two refunds, one message."),
-    ]
-
-
-def play(told: Capabilities, layout: Any = "stable") -> tuple[Sequence[ModelRequest], Sequence[Permit]]:
+def play(run: Recorded, told: Capabilities, layout: Any = "stable") -> tuple[Sequence[ModelRequest], Sequence[Permit]]:
     """The requests and permits of the run."""
-    model = ScriptedModel(script(), capabilities=told)
+    model = ScriptedModel(run.script(), capabilities=told)
     agent = Agent(
         model,
-        instructions=INSTRUCTIONS,
-        tools=TOOLS,
-        requirements=RULES,
+        instructions=run.instructions,
+        tools=run.tools,
+        requirements=run.rules,
         prompt_layout=layout,
         budget=Budget(turns=TURNS + 5, errors=None),
         loop_guard=None,
     )
-    result = agent.run_sync("My lamps came late. I want some of my money back, please. I am customer c-17.")
+    result = agent.run_sync(run.question)
     assert result.stop_reason == "final_answer", result.stop_reason
+    assert all(str(step.outcome) == "ok" for step in result.steps), [step for step in result.steps if str(step.outcome) != "ok"]
     return model.requests, result.permits
 
 
@@ -168,7 +105,7 @@ def without_status(prompt: Items) -> Items:
     return [item for item in prompt if '"content":"This step you may' not in item and '"content":"You have to call' not in item]
 
 
-def beeai(request: ModelRequest, permit: Permit, write: Callable[[ModelRequest], Items]) -> Items:
+def beeai(run: Recorded, request: ModelRequest, permit: Permit, write: Callable[[ModelRequest], Items]) -> Items:
     """BeeAI's way: the system prompt lists every tool with its schema, whether it is allowed, and why not; the tool list is filtered."""
     told = []
     for definition in request.tools:
@@ -183,7 +120,7 @@ def beeai(request: ModelRequest, permit: Permit, write: Callable[[ModelRequest],
     prompt = without_status(write(request))
     tools = [item for item in prompt if item.startswith('{"function"') and any(f'"name":"{name}"' in item for name in permit.allowed)]
     rest = [item for item in prompt if not item.startswith('{"function"')]
-    return [*tools, canonical({"role": "system", "content": "\n\n".join([INSTRUCTIONS, *told])}), *rest[1:]]
+    return [*tools, canonical({"role": "system", "content": "\n\n".join([run.instructions, *told])}), *rest[1:]]
 
 
 ALLOWED = Capabilities(subset="allowed_tools", late_system=True)
@@ -191,12 +128,12 @@ FILTER = Capabilities()
 BOUND = Capabilities(forced_choice="no", subset="tool_changes", prefix_bound=True, late_system=True, inline_tools=True)
 
 
-def rows() -> list[Row]:
+def rows(run: Recorded = DESK) -> list[Row]:
     """All ways, cheapest first by design."""
-    allowed, permits = play(ALLOWED)
-    filtered, _ = play(FILTER)
-    changes, _ = play(BOUND)
-    classic, _ = play(FILTER, "classic")
+    allowed, permits = play(run, ALLOWED)
+    filtered, _ = play(run, FILTER)
+    changes, _ = play(run, BOUND)
+    classic, _ = play(run, FILTER, "classic")
     write = chat(FILTER)
     return [
         measure("`stable`, `allowed_tools`", map(chat(ALLOWED), allowed)),
@@ -204,16 +141,25 @@ def rows() -> list[Row]:
         measure("`stable`, list filtered (a provider without a subset mode)", map(write, filtered)),
         measure("a per-step filter, nothing said about it", (without_status(write(request)) for request in filtered)),
         measure("`classic`", map(write, classic)),
-        measure("BeeAI's way", (beeai(request, permit, chat(ALLOWED)) for request, permit in zip(allowed, permits, strict=True))),
+        measure("BeeAI's way", (beeai(run, request, permit, chat(ALLOWED)) for request, permit in zip(allowed, permits, strict=True))),
     ]
 
 
-def table() -> str:
+def table(run: Recorded = DESK) -> str:
     """The rows as a Markdown table."""
     lines = ["| way | bytes sent | bytes read anew | share |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {row.way} | {row.sent:,} | {row.anew:,} | {row.share:.0%} |" for row in rows()]
+    lines += [f"| {row.way} | {row.sent:,} | {row.anew:,} | {row.share:.0%} |" for row in rows(run)]
     return "\n".join(lines)
 
 
+def main() -> None:
+    """Print the tables, or everything as JSON with `--json`."""
+    if "--json" in sys.argv:
+        print(json.dumps([{"run": run.name, "rows": [asdict(row) for row in rows(run)]} for run in RUNS]))
+        return
+    for run in RUNS:
+        print(f"\n{run.name}\n\n{table(run)}")
+
+
 if __name__ == "__main__":
-    print(table())
+    main()

@@ -17,10 +17,9 @@ from agent_framework import (
     Message,
     tool,
 )
-from pydantic import Field
-
 from benchmarks.peers.brain import Brain, Stuck
 from benchmarks.peers.world import World
+from pydantic import Field
 
 DOCS = "https://learn.microsoft.com/en-us/agent-framework/"
 MIDDLEWARE = f"{DOCS}agents/middleware/"

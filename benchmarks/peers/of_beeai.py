@@ -20,10 +20,9 @@ from beeai_framework.errors import FrameworkError
 from beeai_framework.memory import UnconstrainedMemory
 from beeai_framework.tools import StringToolOutput
 from beeai_framework.tools import tool as bee_tool
-from pydantic import Field
-
 from benchmarks.peers.brain import Brain, Stuck, Walker
 from benchmarks.peers.world import World
+from pydantic import Field
 
 DOCS = "https://framework.beeai.dev/modules/agents/requirement-agent"
 IDIOMS = {

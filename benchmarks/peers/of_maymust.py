@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from benchmarks.peers.brain import Brain, Stuck
+from benchmarks.peers.brain import Brain, Reply, Stuck
 from benchmarks.peers.world import World
+from pydantic import TypeAdapter
+
 from maymust import (
     Agent,
     AskPermissionRequirement,
@@ -148,3 +151,26 @@ def decide(tools: int, requirements: int, history: int, times: int) -> float:
     for version in versions:
         policy.permit(version)
     return (time.process_time() - start) / times * 1e6
+
+
+def register(tools: int) -> float:
+    """Milliseconds from so many plain functions to the first request that offers them, in a process that has made no tool before."""
+    from benchmarks.tools import function_numbered
+
+    TypeAdapter(int)  # what a program loads anyhow is loaded before the clock starts
+    functions = [function_numbered(number) for number in range(tools)]
+    marks: list[float] = []
+
+    class Mark:
+        """Notes when it is asked."""
+
+        def reply(self, offered: Any, named: Any = None) -> Reply:
+            """The end."""
+            assert len(offered) == tools
+            marks.append(time.process_time())
+            return Reply("done", answers=True)
+
+    start = time.process_time()
+    agent = Agent(Model(Mark()), tools=[tool(function) for function in functions])
+    asyncio.run(agent.run("go"))
+    return (marks[0] - start) * 1e3

@@ -20,11 +20,10 @@ from agents import (
     set_tracing_disabled,
 )
 from agents.exceptions import AgentsException
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from pydantic import Field
-
 from benchmarks.peers.brain import Brain, Stuck
 from benchmarks.peers.world import World
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic import Field
 
 DOCS = "https://openai.github.io/openai-agents-python/"
 ENABLED = f"{DOCS}tools/#conditional-tool-enabling"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
+from benchmarks.peers.brain import Brain, Stuck
+from benchmarks.peers.world import World
 from pydantic import Field
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext, Tool, ToolDenied, UsageLimits
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import Model
-
-from benchmarks.peers.brain import Brain, Stuck
-from benchmarks.peers.world import World
 
 DOCS = "https://ai.pydantic.dev/"
 PREPARE = f"{DOCS}tools-advanced/#tool-prepare"

@@ -68,9 +68,14 @@ def many(peer: Any, runs: int, steps: int) -> dict[str, Any]:
     return {"us_per_step": took / (runs * steps) * 1e6, "peak_mb": peak(), "peak_mb_before": before}
 
 
-def decide(peer: Any, tools: int, requirements: int, history: int, times: int) -> dict[str, Any]:
-    """Full decisions over the same history."""
-    return {"us": peer.decide(tools, requirements, history, times)}
+def grid(peer: Any, cells: list[tuple[int, int]], history: int, times: int) -> dict[str, Any]:
+    """Full decisions about so many tools under so many requirements, over a history of one length: microseconds of one, by cell."""
+    return {"us": [peer.decide(tools, requirements, history, times) for tools, requirements in cells]}
+
+
+def register(peer: Any, tools: int) -> dict[str, Any]:
+    """From plain functions to the first request that offers them."""
+    return {"ms": peer.register(tools)}
 
 
 def adversarial(peer: Any, kind: str, way: str, runs: int, first: int = 0) -> dict[str, Any]:
@@ -118,7 +123,7 @@ def behaviour(peer: Any, runs: int) -> dict[str, Any]:
     return {"table": table, "oddities": oddities(peer), "idioms": peer.IDIOMS, "docs": peer.DOCS}
 
 
-TASKS = {"loop": loop, "many": many, "decide": decide, "behaviour": behaviour}
+TASKS = {"loop": loop, "register": register, "many": many, "grid": grid, "behaviour": behaviour}
 
 
 def main() -> None:

@@ -1,0 +1,40 @@
+"""`python -m benchmarks.peers [PART ...]`: measure maymust beside its peers, and write benchmarks/results.json and docs/benchmarks.md.
+
+Without parts, all of them: about half an hour on two processors, most of it the peers'. Parts that are not named keep the results they
+have, with their own date. `--repeats` is how often a measurement is made (the slow ones are made once). `--page` only writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+
+from benchmarks.peers.machine import machine
+from benchmarks.peers.parts import PARTS, commit, dumped, quiet_loads
+from benchmarks.peers.report import PAGE, RESULTS, written
+
+
+def main() -> None:
+    """Measure, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--page", action="store_true", help="measure nothing")
+    asked = parser.parse_args()
+    quiet_loads()
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"parts": {}}
+    for name in [] if asked.page else asked.parts or PARTS:
+        sys.stderr.write(f"{name}\n")
+        found = PARTS[name](asked.repeats)
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        results["parts"][name] = {"date": today, "commit": commit(), "machine": machine(), **found}
+        RESULTS.write_text(dumped(results), encoding="utf-8")
+    text = written(results)
+    PAGE.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

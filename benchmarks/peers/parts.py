@@ -1,0 +1,189 @@
+"""The parts of the comparison: each gives rows of plain data for the results, and is timed round after round."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.peers.run import Job, call, rounds
+from benchmarks.peers.versions import AGENTS, MAYMUST, PEERS, ROOT, python_of
+
+STEPS = (10, 100, 1000, 10_000)
+GRID = [(tools, rules) for tools in (10, 100, 1000) for rules in (1, 10, 100)]
+HISTORIES = (0, 10, 1000, 100_000)
+LONGEST_RUN = 80.0
+"""A run that would take longer, in seconds of processor time, is left out."""
+LONGEST_DECISION = 5.0
+"""The same for one decision."""
+ADVERSARIES = 12
+"""Runs for each kind of rule and way of trying."""
+
+
+def loop(repeats: int) -> dict[str, Any]:
+    """Runs of 10 to 10,000 steps."""
+    rows: list[dict[str, Any]] = []
+    known: dict[tuple[str, int], float] = {}
+    for place, steps in enumerate(STEPS):
+        jobs = []
+        for name, given in [(MAYMUST, {}), (MAYMUST, {"rules": 10}), *((peer, {}) for peer in AGENTS)]:
+            label = name + str(given)
+            guess = expected([known.get((label, earlier)) for earlier in STEPS[:place]], steps)
+            if guess is not None and guess > LONGEST_RUN:
+                rows.append({"peer": name, "steps": steps, **given, "left_out": round(guess)})
+                continue
+            jobs.append(Job(name, "loop", {"steps": steps, **given}))
+        for job in rounds(jobs, repeats, 20 * LONGEST_RUN):
+            row = job.row("us_per_step", "peak_mb", "peak_mb_before")
+            rows.append(row)
+            label = job.name + str({"rules": 10} if job.given.get("rules") else {})
+            # What has failed is not tried with more steps either.
+            known[label, steps] = row["us_per_step"]["median"] if job.found else float("inf")
+    return {"rows": rows}
+
+
+def expected(known: list[float | None], steps: int) -> float | None:
+    """Seconds that a run may take, from the time per step of shorter ones: the time per step goes on growing as it did."""
+    if not known or known[-1] is None:
+        return None if not known else LONGEST_RUN * 10
+    before = known[-2] if len(known) > 1 and known[-2] else known[-1]
+    return known[-1] * max(1.0, known[-1] / before) * steps / 1e6
+
+
+def many(repeats: int) -> dict[str, Any]:
+    """1,000 runs of 3 steps in one process."""
+    jobs = [Job(name, "many", {"runs": 1000, "steps": 3}) for name in (MAYMUST, *AGENTS)]
+    return {"rows": [job.row("us_per_step", "peak_mb", "peak_mb_before") for job in rounds(jobs, repeats, 20 * LONGEST_RUN)]}
+
+
+def permit(repeats: int) -> dict[str, Any]:
+    """Full decisions over the grid, one process for each history. How long BeeAI takes is known from shorter histories: it walks them."""
+    rows: list[dict[str, Any]] = []
+    known: dict[tuple[int, int], float] = {}
+    for place, history in enumerate(HISTORIES):
+        factor = history / HISTORIES[place - 1] if place > 1 else 1
+        guesses = {cell: known.get(cell, 0.0) * factor / 1e6 for cell in GRID}
+        for cell, guess in guesses.items():
+            if guess > LONGEST_DECISION:
+                rows.append({"peer": "beeai", "tools": cell[0], "requirements": cell[1], "history": history, "left_out": round(guess)})
+        short = [cell for cell in GRID if guesses[cell] <= LONGEST_DECISION]
+        jobs = [
+            Job(MAYMUST, "grid", {"cells": GRID, "history": history, "times": 2000}),
+            Job("beeai", "grid", {"cells": short, "history": history, "times": 1 if history >= 1000 else 3}),
+        ]
+        for job in rounds([job for job in jobs if job.given["cells"]], repeats, 900):
+            for number, cell in enumerate(job.given["cells"]):
+                values = spread([found["us"][number] for found in job.found])
+                rows.append({"peer": job.name, "tools": cell[0], "requirements": cell[1], "history": history,
+                             "repeats": len(job.found), "us": values})  # fmt: skip
+                if job.name == "beeai":
+                    known[cell] = values["median"]
+    return {"rows": rows}
+
+
+def one_tool(repeats: int) -> dict[str, Any]:
+    """One decision about one tool."""
+    found: dict[str, list[float]] = {}
+    for _ in range(repeats):
+        for name, value in call(python_of("deciders"), ["benchmarks.peers.of_deciders"], 300).items():
+            found.setdefault(name, []).append(value)
+        job = Job(MAYMUST, "grid", {"cells": [(1, 1)], "history": 10, "times": 3000})
+        job.once(300)
+        found.setdefault(MAYMUST, []).append(job.found[0]["us"][0])
+    return {"rows": [{"peer": name, "us": spread(values)} for name, values in found.items()]}
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Median, least and most."""
+    ordered = sorted(values)
+    return {"median": round(ordered[len(ordered) // 2], 3), "low": round(ordered[0], 3), "high": round(ordered[-1], 3)}
+
+
+def imports(repeats: int) -> dict[str, Any]:
+    """What is loaded and installed, and what 1,000 tools cost before the first request."""
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    python = python_of(MAYMUST)
+    own = sum(path.stat().st_size for path in (ROOT / "src" / "maymust").rglob("*") if path.is_file() and path.suffix != ".pyc") / 1e6
+    rows = []
+    for title, statement in (("maymust", "import maymust"), ("maymust, with `Agent`", "from maymust import Agent")):
+        row = call(python, ["benchmarks._footprint", statement, *needs], 300)
+        # maymust itself runs from the checkout and is not among what is installed.
+        row.update(distributions=row["distributions"] + 1, mb=round(row["mb"] + own, 1))
+        rows.append({"peer": MAYMUST, "title": title, "statement": statement, **row})
+    for name in AGENTS:
+        peer = PEERS[name]
+        row = call(python_of(peer.home), ["benchmarks._footprint", peer.imports, peer.pin], 300)
+        rows.append({"peer": name, "title": peer.title, "statement": peer.imports, **row})
+    jobs = rounds([Job(MAYMUST, "register", {"tools": 1000})], repeats, 100)
+    return {"rows": rows, "register_1000": jobs[0].row("ms")}
+
+
+def here(module: str, *arguments: str) -> Any:
+    """A benchmark of ours in this Python, which has the extras."""
+    return call(sys.executable, [module, *arguments], 3000)
+
+
+def prompt(repeats: int) -> dict[str, Any]:
+    """Bytes read anew in three runs of twenty turns."""
+    return {"runs": here("benchmarks.prompt_bytes", "--json")}
+
+
+def local(repeats: int) -> dict[str, Any]:
+    """Seconds a turn with the local model."""
+    found: dict[str, Any] = here("benchmarks.local_prompt", "--json")
+    return found
+
+
+def behaviour(repeats: int) -> dict[str, Any]:
+    """Adversarial runs and odd replies."""
+    found: dict[str, Any] = {}
+    for name in (MAYMUST, *AGENTS):
+        job = Job(name, "behaviour", {"runs": ADVERSARIES})
+        job.once(3000)
+        found[name] = job.found[0] if job.found else {"failed": job.failed}
+    return {"runs_per_cell": ADVERSARIES, "peers": found}
+
+
+def supervised(repeats: int) -> dict[str, Any]:
+    """Runs that a model at random finishes."""
+    found: dict[str, Any] = here("benchmarks.bench_supervised", "--json")
+    return found
+
+
+def profile(repeats: int) -> dict[str, Any]:
+    """Where a step of our loop spends its time."""
+    return {"rows": call(python_of(MAYMUST), ["benchmarks._profile"], 300)}
+
+
+PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "permit": permit,
+    "one_tool": one_tool,
+    "loop": loop,
+    "many": many,
+    "imports": imports,
+    "prompt": prompt,
+    "local": local,
+    "behaviour": behaviour,
+    "supervised": supervised,
+    "profile": profile,
+}
+
+
+def commit() -> str:
+    """Which state of the code was measured."""
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT)
+    return done.stdout.strip() or "unknown"
+
+
+def quiet_loads() -> None:
+    """Compiled files are written, whatever the shell says: else every import would be measured with a compiler in it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def dumped(results: dict[str, Any]) -> str:
+    """The results as they are committed."""
+    return json.dumps(results, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,285 @@
+"""docs/benchmarks.md, made from benchmarks/results.json and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.brain import WAYS
+from benchmarks.peers.targets import targets
+from benchmarks.peers.versions import AGENTS, MAYMUST, PEERS, ROOT
+from benchmarks.peers.world import KINDS
+
+RESULTS: Path = ROOT / "benchmarks" / "results.json"
+PAGE: Path = ROOT / "docs" / "benchmarks.md"
+
+HEAD = """\
+# Benchmarks
+
+Made by `make bench-peers` from `benchmarks/results.json`; written by `benchmarks/peers/report.py`, so edit that instead. `make bench`
+measures maymust alone in a few minutes.
+
+Every framework runs in a virtualenv of its own and gets the same work from the same script: a model without latency, tools that do
+nothing, telemetry off, the plainest form of tool that its documentation has. Time is processor time (`time.process_time`, all threads),
+measured in a fresh process each time, framework after framework in turns; given are medians, and the least and the greatest in brackets.
+What takes more than 20 seconds is measured once. Other work ran on the machine meanwhile; processor time suffers less from that than a
+clock, but it does suffer, so compare within a table and read single figures as upper bounds.
+"""
+
+WAY_TITLES = {"one": "one call a turn", "batch": "several calls a turn", "text": "answers in between", "unoffered": "tools not on offer"}
+
+
+def title_of(name: str) -> str:
+    """A framework's name for a table."""
+    return "**maymust**" if name == MAYMUST else PEERS[name].title
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; every column but the first is flushed right."""
+    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def micro(microseconds: float) -> str:
+    """A time, with the unit that suits it."""
+    if microseconds >= 1e6:
+        return f"{microseconds / 1e6:.1f} s"
+    if microseconds >= 1e4:
+        return f"{microseconds / 1e3:.0f} ms"
+    if microseconds >= 1e3:
+        return f"{microseconds / 1e3:.1f} ms"
+    return f"{microseconds:.0f} µs" if microseconds >= 100 else f"{microseconds:.1f} µs"
+
+
+def cell(row: dict[str, Any] | None, key: str) -> str:
+    """A median with its spread, or why there is none."""
+    if row is None:
+        return "-"
+    if "left_out" in row:
+        return "left out"
+    if key not in row:
+        return "failed"
+    value = row[key]
+    spread = "" if row.get("repeats", 1) < 2 else f" ({micro(value['low'])} – {micro(value['high'])})"
+    return micro(value["median"]) + spread
+
+
+def find(rows: Sequence[dict[str, Any]], **given: Any) -> dict[str, Any] | None:
+    """The row with these values; one with rules is found only when it is asked for."""
+    for row in rows:
+        if all(row.get(key) == value for key, value in given.items()) and ("rules" in given or "rules" not in row):
+            return row
+    return None
+
+
+def made(part: dict[str, Any]) -> str:
+    """When and on what a part was measured."""
+    return f"Measured {part['date']} at commit `{part['commit']}` on {part['machine']}."
+
+
+def versions(parts: dict[str, Any]) -> str:
+    """What was compared."""
+    rows = [[peer.title, f"`{peer.pin}`", peer.released] for peer in PEERS.values()]
+    return "## Versions\n\n" + table(["", "version", "released"], rows)
+
+
+def permit(parts: dict[str, Any]) -> str:
+    """The grid."""
+    part = parts["permit"]
+    histories = sorted({row["history"] for row in part["rows"]})
+    rows = []
+    for name in (MAYMUST, "beeai"):
+        for tools, rules in sorted({(row["tools"], row["requirements"]) for row in part["rows"]}):
+            found = [find(part["rows"], peer=name, tools=tools, requirements=rules, history=history) for history in histories]
+            rows.append([title_of(name), f"{tools:,}", str(rules), *(cell(row, "us") for row in found)])
+    head = ["", "tools", "requirements", *(f"history {history:,}" for history in histories)]
+    scale = parts["one_tool"]
+    decided = [[title_of(row["peer"]), f"{micro(row['us']['median'])} ({micro(row['us']['low'])} – {micro(row['us']['high'])})"]
+               for row in sorted(scale["rows"], key=lambda row: row["us"]["median"])]  # fmt: skip
+    return "\n\n".join(
+        [
+            "## The pass",
+            "One full decision: which of the tools may be called, which must, and whether the run may end. Limits, orders, forces and "
+            "minima in turns; both sides have the same ones. Each decision of maymust is about a history that is one step longer than "
+            "the one before it. BeeAI's decision is `create_request`, without the system prompt that it renders from it. It walks the "
+            f"history once for each requirement; where one decision would take more than 5 s it is left out. {made(part)}",
+            table(head, rows),
+            "For scale, one decision about one tool by libraries that know nothing of agents, with policies parsed and machines built "
+            f"beforehand. {made(scale)}",
+            table(["", "one decision"], decided),
+        ]
+    )
+
+
+def loop(parts: dict[str, Any]) -> str:
+    """Runs of 10 to 10,000 steps, and many at once."""
+    part, many = parts["loop"], parts["many"]
+    steps = sorted({row["steps"] for row in part["rows"]})
+    rows = []
+    for name, given in [(MAYMUST, {}), (MAYMUST, {"rules": 10}), *((peer, {}) for peer in AGENTS)]:
+        found = [find(part["rows"], peer=name, steps=count, **given) for count in steps]
+        rows.append([title_of(name) + (", 10 requirements" if given else ""), *(cell(row, "us_per_step") for row in found), *more(found)])
+    head = ["", *(f"{count:,} steps" for count in steps), "growth", "memory"]
+    crowd = [[title_of(row["peer"]), cell(row, "us_per_step"), memory(row)] for row in many["rows"]]
+    return "\n\n".join(
+        [
+            "## The loop",
+            "Processor time of a step: one model call that asks for one call of one tool, and that call. Growth is the last figure over "
+            "the first of 100 steps and more; memory is the peak of the longest run, and what of it came during the run. smolagents has "
+            "no async tools and gets a sync one. Where a run would take more than 80 s it is left out: the time per step grows with the "
+            f"run, so it takes hours. {made(part)}",
+            table(head, rows),
+            f"1,000 runs of 3 steps at once in one process, each in a turn of the event loop (smolagents: each in a thread). {made(many)}",
+            table(["", "a step", "memory"], crowd),
+        ]
+    )
+
+
+def more(found: Sequence[dict[str, Any] | None]) -> list[str]:
+    """Growth and memory of the longest run."""
+    good = [row for row in found if row is not None and "us_per_step" in row and row["steps"] >= 100]
+    if not good:
+        return ["-", "-"]
+    growth = good[-1]["us_per_step"]["median"] / good[0]["us_per_step"]["median"]
+    return [f"{growth:.1f} × at {good[-1]['steps']:,}" if len(good) > 1 else "-", memory(good[-1])]
+
+
+def memory(row: dict[str, Any]) -> str:
+    """Peak memory, and what the run added."""
+    if "peak_mb" not in row:
+        return "-"
+    peak = row["peak_mb"]["median"]
+    return f"{peak:.0f} MB (+{max(peak - row['peak_mb_before']['median'], 0):.0f})"
+
+
+def imports(parts: dict[str, Any]) -> str:
+    """What is loaded and installed."""
+    part = parts["imports"]
+    rows = [
+        [
+            f"**{row['title']}**" if row["peer"] == MAYMUST else row["title"],
+            f"{row['ms']:.0f} ms ({row['low']:.0f} – {row['high']:.0f})",
+            f"{row['modules']:,}",
+            str(row["distributions"]),
+            f"{row['mb']:.1f}",
+        ]
+        for row in part["rows"]
+    ]
+    register = part["register_1000"]["ms"]
+    return "\n\n".join(
+        [
+            "## Import and install",
+            "Processor time and modules of the first import in a fresh interpreter; distributions that an install brings by its metadata, "
+            f"itself included, and their size without compiled files. {made(part)}",
+            table(["", "import", "modules", "distributions", "MB"], rows),
+            f"1,000 plain functions with five parameters and a docstring each, from nothing to the first request that offers them all: "
+            f"{register['median']:.0f} ms ({register['low']:.0f} – {register['high']:.0f}), pydantic loaded.",
+        ]
+    )
+
+
+def prompt(parts: dict[str, Any]) -> str:
+    """Bytes and seconds."""
+    part, local = parts["prompt"], parts["local"]
+    blocks = [
+        "## The prompt",
+        "Bytes that a provider has to read anew in a run of twenty turns, because they come after the first change in the prompt; more on "
+        f"that in [the prompt and the cache](explanation/prompt-cache.md). {made(part)}",
+    ]
+    ways = [row["way"] for row in part["runs"][0]["rows"]]
+    head = ["", *(run["run"] for run in part["runs"])]
+    rows = []
+    for place, way in enumerate(ways):
+        found = [run["rows"][place] for run in part["runs"]]
+        rows.append([way, *(f"{row['anew']:,} of {row['sent']:,} ({row['anew'] / row['sent']:.0%})" for row in found)])
+    blocks += [
+        table(head, rows),
+        f"With the small local model and a prefix of {local['prefix_tokens']:,} tokens, medians over the turns after the first. "
+        f"{made(local)}",
+        table(
+            ["", "seconds a turn", "processor seconds a turn"],
+            [[f"`{layout}`", f"{local[layout]:.2f}", f"{local[layout + '_processor']:.2f}"] for layout in ("stable", "classic")]
+            + [["classic ÷ stable", f"{local['ratio']:.1f}", f"{local['ratio_processor']:.1f}"]],
+        ),
+    ]
+    return "\n\n".join(blocks)
+
+
+def rate(found: dict[str, Any], way: str, kinds: Sequence[str]) -> str:
+    """Runs in a thousand in which a rule was broken."""
+    cells = [found["table"][kind][way] for kind in kinds if kind in found["table"]]
+    runs = sum(one["runs"] for one in cells)
+    return f"{1000 * sum(one['broken'] for one in cells) / runs:.0f}" if runs else "n/a"
+
+
+def behaviour(parts: dict[str, Any]) -> str:
+    """Adversaries, odd replies, and a model at random."""
+    part, chance = parts["behaviour"], parts["supervised"]
+    peers = {name: found for name, found in part["peers"].items() if "table" in found}
+    by_way = [[title_of(name), *(rate(found, way, list(KINDS)) for way in WAYS), str(len(found["table"]))] for name, found in peers.items()]
+    by_kind = []
+    for name, found in peers.items():
+        cells = ["n/a" if kind not in found["table"] else " / ".join(rate(found, way, [kind]) for way in WAYS) for kind in KINDS]
+        by_kind.append([title_of(name), *cells])
+    odd = []
+    for name, found in peers.items():
+        seen = found["oddities"]
+        odd.append([title_of(name), *(ending(seen[kind], seen["usual"]["calls"]) for kind in ("text", "unknown", "empty"))])
+    idioms = [[title_of(name), *(found["idioms"].get(kind, "n/a").replace("|", "\\|") for kind in KINDS)] for name, found in peers.items()]
+    return "\n\n".join(
+        [
+            "## Behaviour",
+            "One rule a run, seven kinds of rules, and a model that tries its way around them. Each framework holds the rule by what its "
+            "own documentation offers for it (linked below); what has no such thing is n/a and is not counted. Counted are runs, of 1,000, "
+            "in which something was executed, or an answer came out, that the rule forbids. In the first two ways the provider holds the "
+            f"model to a tool that the request names; in the others it does not. {part['runs_per_cell']} runs for each kind and way. "
+            f"{made(part)}",
+            table(["", *(WAY_TITLES[way] for way in WAYS), "kinds of 7"], by_way),
+            "By kind, in the same order of ways: " + "; ".join(f"*{kind}*: {text}" for kind, text in KINDS.items()) + ".",
+            table(["", *KINDS], by_kind),
+            "How each rule is held:",
+            table(["", *KINDS], idioms),
+            "Model calls spent beyond the two that a call and an answer take, and how the run ended. *Text*: the model answers in "
+            "plain text. *Unknown*: it first calls a tool that does not exist. *Empty*: it says nothing once. After 24 calls a run is "
+            "broken off.",
+            table(["", "text", "unknown", "empty"], odd),
+            f"A model that calls any tool on offer, at random, under {chance['policies']} policies in which it can paint itself into a "
+            f"corner: of {chance['runs']:,} runs it finishes {chance['plain']:,} plain, and {chance['supervised']:,} with "
+            f"`Agent(supervise=True)`. {made(chance)}",
+        ]
+    )
+
+
+def ending(seen: dict[str, Any], usual: int) -> str:
+    """Calls beyond the usual, and the end where it is no answer."""
+    if seen["calls"] > 24:
+        return "did not end"
+    # An unknown name takes the place of the first of the two calls.
+    spent = f"{seen['calls'] - usual:+d}".replace("+0", "0").replace("-", "−")
+    return spent if seen["end"] == "answered" else f"{spent}, {seen['end']}"
+
+
+def verdicts(parts: dict[str, Any]) -> str:
+    """Every target, and whether it was met."""
+    rows = [[target.what, target.wanted, target.got, "met" if target.met else "**missed**"] for target in targets(parts)]
+    missed = [f"- {target.what}: {target.why}" for target in targets(parts) if not target.met]
+    blocks = ["## Targets", table(["", "target", "measured", ""], rows)]
+    if missed:
+        blocks += ["What was missed, and why:", "\n".join(missed)]
+    part = parts["profile"]
+    shares = part["rows"]["files"]
+    blocks += [
+        f"Where a step of the loop spends its time, by a profile of 2,000 steps ({part['rows']['calls_per_step']} calls of functions a "
+        f"step; own time of each file in percent; a profile makes calls dearer than they are). {made(part)}",
+        table(["file", "%"], [[f"`{name}`" if name.endswith(".py") else name, f"{share:.1f}"] for name, share in shares]),
+    ]
+    return "\n\n".join(blocks)
+
+
+SECTIONS: tuple[Callable[[dict[str, Any]], str], ...] = (verdicts, permit, loop, imports, prompt, behaviour, versions)
+
+
+def written(results: dict[str, Any]) -> str:
+    """The page."""
+    return "\n\n".join([HEAD.rstrip(), *(section(results["parts"]) for section in SECTIONS)]) + "\n"

@@ -101,7 +101,7 @@ MUTANTS = (
         RESULT,
         f"{RESULT} if record.outcome is not Outcome.REFUSED else state.messages",
     ),
-    Mutant("a repeated id is kept", "agent.batch:_with_own_ids", "while not call_id or call_id in state.call_ids:", "while not call_id:"),
+    Mutant("a repeated id is kept", "agent.batch:_with_own_ids", "while not call_id or call_id in known:", "while not call_id:"),
     Mutant(
         "a failure releases the required choice",
         "agent.batch:_record_prefix",

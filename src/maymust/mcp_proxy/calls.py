@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mcp.types import CallToolResult, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp.types import INVALID_PARAMS, CallToolResult, JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId
 
 from maymust.core.step import Outcome
 from maymust.errors import MaymustError, ToolError
 from maymust.mcp_proxy import approvals
 from maymust.mcp_proxy.approvals import Rounds
-from maymust.mcp_proxy.messages import CAPABILITIES_KEY, INPUT_REQUIRED, envelope_of, meta_of, refused, request, response
+from maymust.mcp_proxy.messages import CAPABILITIES_KEY, INPUT_REQUIRED, envelope_of, failure, meta_of, refused, request, response
 from maymust.mcp_proxy.peer import Faulted, Gone
 from maymust.tools.mcp_results import value_of
 
@@ -72,13 +72,13 @@ class Calls:
     def begin(self, request: JSONRPCRequest) -> None:
         """Take a call; what comes of it is sent to the client."""
         call = self._open[request.id] = _Call(f"call-{next(self._numbers)}", request)
-        call.task = self._relay.spawn(self._bring_through(call))
+        call.task = self._relay.spawn(self._bring_through, call)
 
     def cancel(self, id: RequestId) -> bool:
         """The client takes a call back. True when the server has it already."""
         call = self._open.pop(id)
         if call.task is not None:
-            call.task.add_done_callback(lambda _: self._relay.spawn(self._relay.announce()))
+            call.task.add_done_callback(lambda _: self._relay.spawn(self._relay.announce))
             call.task.cancel()
         return call.is_sent
 
@@ -104,15 +104,18 @@ class Calls:
         finally:
             if self._open.get(call.request.id) is call:
                 del self._open[call.request.id]
-        await relay.announce()
-        await relay.client.send(answer)
+        try:
+            await relay.announce()
+        finally:
+            await relay.client.send(answer)
 
     async def _answer(self, call: _Call) -> JSONRPCResponse | JSONRPCError:
         """What the client gets: the server's answer as it is, or a refusal."""
         relay = self._relay
-        if not isinstance(call.params.get("name"), str) or not isinstance(call.params.get("arguments") or {}, dict):
-            # The server has its own words for it. There is nothing that it could run.
-            return await relay.forward(call.request)
+        arguments = call.params.get("arguments")
+        if not isinstance(call.params.get("name"), str) or not (arguments is None or isinstance(arguments, dict)):
+            # What cannot be judged is not passed on, whatever the server would make of it.
+            return failure(call.request.id, "a call has the name of a tool, and an object of arguments", INVALID_PARAMS)
         await relay.ready(call.request)
         relay.session.begin(relay.catalog.present)
         why, asks = await relay.session.admit(call.call_id, call.name, call.arguments)

@@ -32,6 +32,7 @@ class Catalog:
     def __init__(self, server: Peer, named: Collection[str], *, unlisted: bool, lenient: bool) -> None:
         self._server, self._named, self._unlisted, self._lenient = server, frozenset(named), unlisted, lenient
         self._told: set[str] = set()
+        self._changes = 0
         self.tools: dict[str, dict[str, Any]] = {}
         self.rest: dict[str, Any] = {}
         """What was in the server's answer beside the tools."""
@@ -54,14 +55,16 @@ class Catalog:
             params = {**({"cursor": cursor} if cursor is not None else {}), **({"_meta": dict(envelope)} if envelope else {})}
             page = await self._server.ask(LIST, params or None)
             rest = rest or {key: value for key, value in page.items() if key not in ("tools", "nextCursor")}
-            for tool in page.get("tools") or ():
+            for tool in listed if isinstance(listed := page.get("tools"), list) else ():
                 if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                     found.setdefault(tool["name"], tool)
             cursor = page.get("nextCursor")
-            if cursor is None:
+            if not isinstance(cursor, str):
                 break
         self._check(found)
-        self.tools = {name: tool for name, tool in found.items() if self._is_let_through(name)}
+        tools = {name: _without_tasks(tool) for name, tool in found.items() if self._is_let_through(name)}
+        if list(tools.items()) != list(self.tools.items()):
+            self.tools, self._changes = tools, self._changes + 1
         self.rest, self.is_known = rest, True
         self._tell(found)
 
@@ -96,6 +99,12 @@ class Catalog:
             return []
         return [one for name, tool in self.tools.items() if (one := _shown(tool, name, permit, closed)) is not None]
 
+    def fingerprint(self, shown: list[dict[str, Any]]) -> object:
+        """What tells two lists that were shown apart, without looking at what the server has said of each tool."""
+        return self._changes, tuple(
+            tool["name"] if tool is self.tools.get(tool["name"]) else json.dumps(tool, sort_keys=True, default=repr) for tool in shown
+        )
+
 
 def _near(name: str, names: Collection[str]) -> str:
     near = did_you_mean(name, names).removeprefix("; ")
@@ -104,12 +113,12 @@ def _near(name: str, names: Collection[str]) -> str:
 
 def _shown(tool: dict[str, Any], name: str, permit: Permit, closed: bool) -> dict[str, Any] | None:
     if name in permit.allowed:
-        return _without_tasks(_narrowed(tool, name, permit))
+        return _narrowed(tool, name, permit)
     if not closed or name not in permit.tools or permit.verdict(name) is Verdict.HIDDEN:
         return None
     why = "; ".join(permit.reasons.get(name, ())) or (f"{permit.forced} has to be called first" if permit.forced else "it was not on offer")
     said = tool.get("description")
-    return _without_tasks({**tool, "description": f"{said}\n\nNot now: {why}" if said else f"Not now: {why}"})
+    return {**tool, "description": f"{said}\n\nNot now: {why}" if said else f"Not now: {why}"}
 
 
 def _narrowed(tool: dict[str, Any], name: str, permit: Permit) -> dict[str, Any]:
@@ -117,15 +126,14 @@ def _narrowed(tool: dict[str, Any], name: str, permit: Permit) -> dict[str, Any]
     own = tool.get("inputSchema")
     if not fragments or not isinstance(own, dict):
         return tool
-    schema = narrowed_tool(ToolDefinition(name, "", own), fragments).parameters
+    try:
+        schema = narrowed_tool(ToolDefinition(name, "", own), fragments).parameters
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
+        # It is no schema. The gate holds all the same.
+        return tool
     return tool if schema is own else {**tool, "inputSchema": schema}
 
 
 def _without_tasks(tool: dict[str, Any]) -> dict[str, Any]:
     """How a call that is run as a task ends is not told in its result, so calls are made the plain way."""
     return {key: value for key, value in tool.items() if key != "execution"}
-
-
-def fingerprint(tools: list[dict[str, Any]]) -> str:
-    """What tells two lists apart."""
-    return json.dumps(tools, sort_keys=True, default=repr)

@@ -8,7 +8,7 @@ from maymust.adapters.limits import FEATURES, features_of
 from maymust.core.policy import Policy
 from maymust.errors import UnsupportedRuleError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 PROXY = "an MCP proxy"
 _MISSING = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -26,7 +26,7 @@ from maymust.core.policy import Policy
 from maymust.errors import MaymustError
 from maymust.mcp_proxy import messages
 from maymust.mcp_proxy.calls import Calls, place_of
-from maymust.mcp_proxy.catalog import Catalog, fingerprint
+from maymust.mcp_proxy.catalog import Catalog
 from maymust.mcp_proxy.messages import envelope_of, failure, response
 from maymust.mcp_proxy.peer import Faulted, Gone, Peer
 from maymust.mcp_proxy.session import Session
@@ -62,7 +62,7 @@ class Relay:
         self._tasks: set[asyncio.Task[None]] = set()
         self._lists: dict[RequestId, asyncio.Task[None]] = {}
         self._loading: asyncio.Future[None] | None = None
-        self._told: str | None = None
+        self._told: object = None
         self._complaints = 0
 
     async def run(self) -> bool:
@@ -119,7 +119,7 @@ class Relay:
         self._envelope = envelope_of(request) or self._envelope
         match request.method:
             case messages.LIST:
-                self._lists[request.id] = self.spawn(self._list(request))
+                self._lists[request.id] = self.spawn(self._list, request)
                 return
             case messages.CALL:
                 self._calls.begin(request)
@@ -138,6 +138,9 @@ class Relay:
         if not isinstance(key, str | int):
             return True
         self.subscriptions.close(key)
+        if key in self._waiting and self._waiting[key][1] is None:
+            # It may never be answered.
+            del self._waiting[key]
         listing = self._lists.get(key)
         if listing is not None:
             listing.cancel()
@@ -171,7 +174,7 @@ class Relay:
     async def _server_said(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCNotification):
             if message.method == messages.LIST_CHANGED:
-                self.spawn(self._follow())
+                self.spawn(self._follow)
                 return
             if message.method == messages.ACKNOWLEDGED:
                 message = self.subscriptions.acknowledged(message)
@@ -230,7 +233,7 @@ class Relay:
             self._lists.pop(request.id, None)
         self.session.begin(self.catalog.present)
         tools = self.catalog.shown(self.session.permit, closed=self._closed)
-        self._told = fingerprint(tools)
+        self._told = self.catalog.fingerprint(tools)
         fresh = {"ttlMs": 0, "cacheScope": "private"} if "ttlMs" in self.catalog.rest or envelope_of(request) else {}
         await self.client.send(response(request.id, {**self.catalog.rest, **fresh, "tools": tools}))
 
@@ -239,7 +242,7 @@ class Relay:
         self.session.begin(self.catalog.present)
         if self._told is None:
             return
-        now = fingerprint(self.catalog.shown(self.session.permit, closed=self._closed))
+        now = self.catalog.fingerprint(self.catalog.shown(self.session.permit, closed=self._closed))
         if now != self._told:
             self._told = now
             await self.subscriptions.tell()
@@ -256,16 +259,16 @@ class Relay:
         await self.announce()
 
     # --- tasks ---
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Callable[..., Coroutine[Any, Any, None]], *about: Any) -> asyncio.Task[None]:
         """Run something beside the relaying."""
-        task = asyncio.create_task(self._contained(work))
+        task = asyncio.create_task(self._contained(work, *about))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _contained(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _contained(self, work: Callable[..., Coroutine[Any, Any, None]], *about: Any) -> None:
         try:
-            await work
+            await work(*about)
         except Gone:
             pass
         except Exception as fault:

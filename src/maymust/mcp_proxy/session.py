@@ -22,7 +22,7 @@ from maymust.core.step import Outcome
 from maymust.core.tool_spec import RESERVED_NAMES
 from maymust.errors import MaymustError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class _ClosedByFaults(Gate):

@@ -34,7 +34,7 @@ async def serve(policy: Policy, command: Sequence[str], *, unlisted: bool = True
     say. Raises RunError for a server that cannot be started.
     """
     # The client has set the environment up for the server.
-    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
+    parameters = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ), encoding_error_handler="replace")
     _end_on_signal()
     client_went = True
     async with contextlib.AsyncExitStack() as stack:

@@ -37,7 +37,8 @@ class Subscriptions:
 
     def acknowledged(self, message: JSONRPCNotification) -> JSONRPCNotification:
         """The server's word on a stream, with what the proxy adds: it tells of changes whether the server does or not."""
-        if meta_of(message).get(SUBSCRIPTION_KEY) not in self._streams:
+        stream = meta_of(message).get(SUBSCRIPTION_KEY)
+        if not isinstance(stream, str | int) or stream not in self._streams:
             return message
         params = dict(message.params or {})
         honoured = params.get("notifications")

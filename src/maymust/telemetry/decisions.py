@@ -9,21 +9,26 @@ from weakref import WeakKeyDictionary
 from maymust.core.compiled import CompiledPolicy
 from maymust.core.permit import Permit
 from maymust.core.policy import Policy
+from maymust.core.rule import Rule
 from maymust.telemetry import names
 
 Value = str | bool | int | float | Sequence[str]
 _LONGEST = 32
 
 
-def permit_attributes(permit: Permit) -> dict[str, Value]:
+def permit_attributes(permit: Permit) -> Mapping[str, Value]:
     """What the pass says, and which rules say so. Lists that are empty are left out, but for that of the open tools."""
+    return permit.derived(permit_attributes, lambda: _attributes(permit))
+
+
+def _attributes(permit: Permit) -> dict[str, Value]:
     found: dict[str, Value] = {
         names.ALLOWED: permit.allowed,
         names.TOOL_CHOICE: permit.tool_choice,
         names.MAY_STOP: permit.may_stop,
     }
     closed = [(tool, reason) for tool, reasons in permit.reasons.items() for reason in reasons]
-    speaking = dict.fromkeys(said.requirement for tool in permit.tools for said in permit.why(tool))
+    speaking = dict.fromkeys(said.requirement for tool in permit.tools for said in permit.why(tool) if _says_something(said.rule))
     lists: dict[str, Sequence[str]] = {
         names.DENIED: permit.denied,
         names.HIDDEN: permit.hidden,
@@ -38,6 +43,10 @@ def permit_attributes(permit: Permit) -> dict[str, Value]:
     if permit.forced is not None:
         found[names.FORCED] = permit.forced
     return found
+
+
+def _says_something(rule: Rule) -> bool:
+    return not rule.allowed or bool(rule.hidden or rule.forced or rule.prevent_stop or rule.ask or rule.arguments)
 
 
 class Nodes:

@@ -21,7 +21,7 @@ class ModelCalls:
         self._cause: events.ModelCallStarted | None = None
         self._open: OpenSpan | None = None
         self._retries = 0
-        self.turns = 0
+        self.turns: int = 0
         self.permit: Permit | None = None
 
     def turn(self, event: events.TurnStarted) -> None:

@@ -36,7 +36,7 @@ class RunSpans:
         self._scope = Scope(outlet, started.model, state)
         self._models, self._calls = ModelCalls(self._scope), ToolCalls(self._scope)
         self._asked: dict[str, float] = {}
-        self.ended_at = 0.0
+        self.ended_at: float = 0.0
         here = state()
         self._used_before = here.usage if here is not None else Usage()
         self._run = self._scope.run = self._begin(started, link, here)

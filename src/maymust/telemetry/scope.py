@@ -34,7 +34,8 @@ class OpenSpan:
     """A span under way, current in the task that began it, so that what is traced inside becomes its child."""
 
     def __init__(self, span: Span, measured: Mapping[str, Value]) -> None:
-        self.span, self.measured = span, measured
+        self.span: Span = span
+        self.measured: Mapping[str, Value] = measured
         self._begun = time.perf_counter()
         self._task = asyncio.current_task()
         self._token: Token[Context] | None = contexts.attach(trace.set_span_in_context(span))
@@ -55,7 +56,8 @@ class Scope:
     """One run: its model, its state, and its span, of which the others are children."""
 
     def __init__(self, outlet: Outlet, model: str, state: Callable[[], RunState | None]) -> None:
-        self.outlet, self.state = outlet, state
+        self.outlet: Outlet = outlet
+        self.state = state
         self.provider, self.model = provider_and_model(model)
         self.node: str | None = None
         self.run: OpenSpan | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from maymust.cli.exit_codes import CLEAN, FINDINGS, UNDECIDED
 from maymust.cli.options import add_command, add_format, path_argument
+from maymust.cli.worker import rebuild_index, submit_run
 
 if TYPE_CHECKING:
     from maymust.cli.console import Console
@@ -47,6 +48,10 @@ DbosStore."""
     submitting.add_argument("input", metavar="INPUT", help="what the agent is asked")
     submitting.add_argument("--tenant", metavar="NAME", help="whose limits count")
     submitting.add_argument("--wait", action="store_true", help="wait until it has ended, or waits for a person")
+    about = """\
+Makes the list of runs and open questions of a DbosStore anew from DBOS's own tables."""
+    rebuilding = _add(commands, "rebuild", "make the list of runs anew", "[options]", about)
+    rebuilding.set_defaults(run=rebuild_index)
     about = """\
 Decides about a call that waits; the first decision counts. `happened` is for a call whose process ended
 while it ran, and which took effect; for such a call `yes` runs it again, and `no` leaves it as failed."""
@@ -137,8 +142,8 @@ def list_runs(arguments: argparse.Namespace) -> int:
         return CLEAN
     lines = [_run_line(row) for row in rows] or ["no runs"]
     if questions:
-        lines += ["", "waiting for a person:", *[line for one in questions for line in _question_lines(one)]]
-    _print(console, lines)
+        lines += ["", "waiting for a person:", *[line for one in questions for line in question_lines(one)]]
+    print_lines(console, lines)
     return CLEAN
 
 
@@ -150,7 +155,8 @@ def _run_line(row: RunRow) -> str:
     return f"{row.run_id[:_SHORT]}  {row.status + waits:<22} {when(row.updated_at)}  {row.agent or 'agent'}: {said}"
 
 
-def _question_lines(one: Question) -> list[str]:
+def question_lines(one: Question) -> list[str]:
+    """A question, and how it is answered."""
     import json
 
     from maymust.durable.audit import when
@@ -185,14 +191,14 @@ def show_run(arguments: argparse.Namespace) -> int:
     for step in state.steps:
         first = step.text.splitlines()[0][:80] if step.text else ""
         lines.append(f"  {step.tool} {step.outcome}: {first}")
-    lines += ["", "waiting:", *[line for one in questions if one.answer is None for line in _question_lines(one)]] if row.open else []
+    lines += ["", "waiting:", *[line for one in questions if one.answer is None for line in question_lines(one)]] if row.open else []
     lines += ["", "audit trail:"]
     for entry in trail:
         said = " ".join(f"{key}={value}" for key, value in entry.detail.items())
         parts = (when(entry.at), entry.kind, entry.call_id, entry.by and f"by {entry.by}", said)
         lines.append("  " + " ".join(part for part in parts if part))
     lines += ["", f"answer: {row.answer}"] if row.answer is not None else []
-    _print(console, lines)
+    print_lines(console, lines)
     return CLEAN
 
 
@@ -210,36 +216,13 @@ def resume_run(arguments: argparse.Namespace) -> int:
         agent.store = store
     result = asyncio.run(agent.resume(run_id))
     if result.stop_reason == "paused":
-        _print(console, ["waiting for a person:", *[line for one in store.questions(run_id) for line in _question_lines(one)]])
+        print_lines(console, ["waiting for a person:", *[line for one in store.questions(run_id) for line in question_lines(one)]])
         return UNDECIDED
     if result.answer is None:
         console.error(f"the run ended without an answer: {result.stop_reason}")
         return FINDINGS
-    _print(console, result.answer.splitlines())
+    print_lines(console, result.answer.splitlines())
     return CLEAN if not result.unmet else FINDINGS
-
-
-def submit_run(arguments: argparse.Namespace) -> int:
-    """Give a run to the workers."""
-    from maymust.cli.agent_source import agent_from_reference
-    from maymust.cli.console import Console, UnusableError
-
-    if "://" not in address(arguments):
-        raise UnusableError("workers look into a DbosStore; give its address, --store postgresql://… or sqlite:///FILE")
-    store, console = dbos_store(address(arguments)), Console()
-    run_id = store.submit(agent_from_reference(arguments.agent), arguments.input, tenant=arguments.tenant)
-    _print(console, [run_id])
-    if not arguments.wait:
-        return CLEAN
-    row = store.wait(run_id)
-    if row.status == "paused":
-        _print(console, ["waiting for a person:", *[line for one in store.questions(run_id) for line in _question_lines(one)]])
-        return UNDECIDED
-    if row.answer is None:
-        console.error(f"the run ended without an answer: {row.error or row.stop_reason}")
-        return FINDINGS
-    _print(console, row.answer.splitlines())
-    return CLEAN
 
 
 def decide_call(arguments: argparse.Namespace) -> int:
@@ -266,7 +249,7 @@ def decide_call(arguments: argparse.Namespace) -> int:
     on = f"the run goes on with `maymust runs resume {run_id[:_SHORT]} AGENT`"
     if "://" in address(arguments):
         on = f"the run goes on with a worker, or with `maymust runs resume {run_id[:_SHORT]} AGENT`"
-    _print(Console(), [f"{one.call_id} of {one.tool}: {one.answer};{first} {on}"])
+    print_lines(Console(), [f"{one.call_id} of {one.tool}: {one.answer};{first} {on}"])
     return CLEAN
 
 
@@ -277,7 +260,7 @@ def cancel_run(arguments: argparse.Namespace) -> int:
     store = _open(arguments)
     run_id = _find(store, arguments.id)
     store.cancel(run_id, by=arguments.by or _user(), reason=arguments.reason)
-    _print(Console(), [f"run {run_id} is cancelled"])
+    print_lines(Console(), [f"run {run_id} is cancelled"])
     return CLEAN
 
 
@@ -290,7 +273,8 @@ def _user() -> str:
         return "the command line"
 
 
-def _print(console: Console, lines: list[str]) -> None:
+def print_lines(console: Console, lines: list[str]) -> None:
+    """Print lines, each made safe to print."""
     from maymust.views.paint import clean
 
     console.result("".join(f"{clean(line)}\n" for line in lines))

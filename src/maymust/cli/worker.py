@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from maymust.cli.exit_codes import CLEAN
+from maymust.cli.exit_codes import CLEAN, FINDINGS, UNDECIDED
 from maymust.cli.options import add_command, path_argument, whole
 
 if TYPE_CHECKING:
     from maymust.cli.options import Subparsers
+    from maymust.durable import DbosStore
 
 _EXAMPLES = """\
   maymust worker --store postgresql://me:secret@db/runs --agent myapp.agents:desk
@@ -46,17 +47,13 @@ def work(arguments: argparse.Namespace) -> int:
     import threading
 
     from maymust.cli.agent_source import agent_from_reference
-    from maymust.cli.console import Console, UnusableError
-    from maymust.cli.runs import address, dbos_store
+    from maymust.cli.console import Console
     from maymust.cli.target import import_object
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     agents = [agent_from_reference(agent) for agent in arguments.agents]
     deps = import_object(arguments.deps)[0] if arguments.deps else None
-    url = address(arguments)
-    if "://" not in url:
-        raise UnusableError("workers work on a DbosStore; give its address, --store postgresql://… or sqlite:///FILE")
-    store = dbos_store(url, lease=arguments.lease, queue=arguments.queue)
+    store = _store(arguments, lease=arguments.lease, queue=arguments.queue)
     # Here DBOS is known to be there.
     from maymust.durable.dbos.worker import DbosWorker
 
@@ -72,3 +69,46 @@ def work(arguments: argparse.Namespace) -> int:
     worker.stop(grace=arguments.grace)
     store.close()
     return CLEAN
+
+
+def submit_run(arguments: argparse.Namespace) -> int:
+    """Give a run to the workers."""
+    from maymust.cli.agent_source import agent_from_reference
+    from maymust.cli.console import Console
+    from maymust.cli.runs import print_lines, question_lines
+
+    store, console = _store(arguments), Console()
+    run_id = store.submit(agent_from_reference(arguments.agent), arguments.input, tenant=arguments.tenant)
+    print_lines(console, [run_id])
+    if not arguments.wait:
+        return CLEAN
+    row = store.wait(run_id)
+    if row.status == "paused":
+        print_lines(console, ["waiting for a person:", *[line for one in store.questions(run_id) for line in question_lines(one)]])
+        return UNDECIDED
+    if row.answer is None:
+        console.error(f"the run ended without an answer: {row.error or row.stop_reason}")
+        return FINDINGS
+    print_lines(console, row.answer.splitlines())
+    return CLEAN
+
+
+def rebuild_index(arguments: argparse.Namespace) -> int:
+    """Make the index anew."""
+    from maymust.cli.console import Console
+    from maymust.cli.runs import print_lines
+
+    count = _store(arguments).rebuild()
+    print_lines(Console(), [f"{count} runs"])
+    return CLEAN
+
+
+def _store(arguments: argparse.Namespace, **settings: Any) -> DbosStore:
+    """The store. Raises UnusableError for one that workers cannot look into."""
+    from maymust.cli.console import UnusableError
+    from maymust.cli.runs import address, dbos_store
+
+    url = address(arguments)
+    if "://" not in url:
+        raise UnusableError("that is for a DbosStore; give its address, --store postgresql://… or sqlite:///FILE")
+    return dbos_store(url, **settings)

@@ -32,14 +32,15 @@ from maymust.errors import MaymustError
 if TYPE_CHECKING:
     from maymust.durable.sqlite_store import SqliteStore
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class SqliteJournal:
     """The journal of one claim. After the first thing that could not be kept it keeps nothing more: the run breaks off in memory only."""
 
     def __init__(self, store: SqliteStore, run_id: str, owner: Owner, seq: int, writer: StateWriter, *, given: Iterable[str] = ()) -> None:
-        self.run_id, self.owner = run_id, owner
+        self.run_id: str = run_id
+        self.owner: Owner = owner
         self._given = tuple(given)
         self._store, self._seq, self._writer = store, seq, writer
         self._lease_until = store.clock() + store.lease

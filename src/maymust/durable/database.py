@@ -24,7 +24,7 @@ class Database:
     """
 
     def __init__(self, path: str | os.PathLike[str], layout: Sequence[tuple[str, ...]] = LAYOUT) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._layout = layout
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None

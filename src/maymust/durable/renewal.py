@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from maymust.durable.claim import SqliteJournal
     from maymust.durable.sqlite_store import SqliteStore
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _LOOK = 0.5
 """Seconds between two looks for a cancellation."""

@@ -51,8 +51,10 @@ class SqliteStore:
             raise ValueError(f"question_timeout={question_timeout!r}: give seconds above 0, or None")
         if not lease > 0:
             raise ValueError(f"lease={lease!r}: give seconds above 0")
-        self.database = Database(path)
-        self.question_timeout, self.lease, self.clock = question_timeout, lease, clock
+        self.database: Database = Database(path)
+        self.question_timeout: float | None = question_timeout
+        self.lease: float = lease
+        self.clock: Callable[[], float] = clock
         self._sealer = Sealer(key)
         self._renewal = Renewal(self)
 

@@ -36,7 +36,8 @@ class DecisionError(RunError):
 
     def __init__(self, message: str, *, call_id: str = "", first: Question | None = None) -> None:
         super().__init__(message)
-        self.call_id, self.first = call_id, first
+        self.call_id: str = call_id
+        self.first: Question | None = first
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from maymust.durable.dbos.tables import LAYOUT
 from maymust.durable.migrations import layout_steps
 from maymust.durable.store import StoreError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 NAME = "maymust"
@@ -47,6 +48,7 @@ class DbosDatabase:
         self._lock = threading.RLock()
         self._engine: sa.Engine | None = None
         self._client: DBOSClient | None = None
+        self._finalizer: Callable[[], object] | None = None
         self._process = 0
 
     def __str__(self) -> str:
@@ -92,15 +94,17 @@ class DbosDatabase:
     def close(self) -> None:
         """Close all connections; the next use opens them again."""
         with self._lock:
-            if self._engine is not None:
-                self._engine.dispose(close=self._process == os.getpid())
-            self._engine = self._client = None
+            if self._finalizer is not None:
+                self._finalizer()
+            self._engine = self._client = self._finalizer = None
 
     def _open(self) -> sa.Engine:
         with self._lock:
             # A connection must not be carried over a fork.
             if self._engine is None or self._process != os.getpid():
                 self._engine, self._client, self._process = self._connect(), None, os.getpid()
+                # What is dropped is closed: a store is often made where it is used.
+                self._finalizer = weakref.finalize(self, _dispose, self._engine, os.getpid())
                 try:
                     _prepare(self._engine, self.url)
                 except BaseException:
@@ -131,6 +135,11 @@ class DbosDatabase:
             raise error from fault
 
 
+def _dispose(engine: sa.Engine, process: int) -> None:
+    # What a fork has inherited belongs to the process it is from.
+    engine.dispose(close=process == os.getpid())
+
+
 def is_away(fault: sa.exc.SQLAlchemyError) -> bool:
     """Whether the database was not there, so that the same may succeed later."""
     return isinstance(fault, sa.exc.OperationalError | sa.exc.InterfaceError | sa.exc.TimeoutError) or bool(
@@ -154,14 +163,20 @@ def _prepare(engine: sa.Engine, url: str) -> None:
         if _layout_of(Sql(connection)) == len(LAYOUT):
             return
     with engine.connect() as guard:
+        guard.execution_options(isolation_level="AUTOCOMMIT")
         if guard.dialect.name == "postgresql":
-            # Until this connection is closed; others wait here, and find all done.
-            guard.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        DBOS.migrate(url)
-        with engine.connect() as connection:
-            connection.execution_options(writes=True)
-            with connection.begin():
-                _write_layout(Sql(connection))
+            # Asked for again and again: a statement that waits would keep DBOS from making an index without locks.
+            while not guard.exec_driver_sql(f"SELECT pg_try_advisory_lock({_LOCK})").scalar():
+                time.sleep(0.1)
+        try:
+            DBOS.migrate(url)
+            with engine.connect() as connection:
+                connection.execution_options(writes=True)
+                with connection.begin():
+                    _write_layout(Sql(connection))
+        finally:
+            if guard.dialect.name == "postgresql":
+                guard.exec_driver_sql(f"SELECT pg_advisory_unlock({_LOCK})")
 
 
 def _write_layout(sql: Sql) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ANSWER = ("call_id", "answer", "output", "reason", "by", "remember", "decided_at")
+"""What is kept of an answer with the segment that it leads to."""
 TURNS = 50
 """Turns after which a worker makes another segment, so that a recovery never has long to read, and other runs get their turn."""
 
@@ -247,7 +249,10 @@ def end_segment(store: DbosStore, scribe: Scribe, output: Mapping[str, Any], pen
 def go_on(sql: Sql, store: DbosStore, row: Mapping[str, Any], why: str, **more: Any) -> None:
     """Make the next segment of a run that nobody works on, for a worker. The row is locked."""
     number = row["segment"] + 1
-    order = order_for(row["run_id"], number, why, **more)
+    # The answers go on in DBOS's tables too: the index follows from those.
+    query = f"SELECT {', '.join(ANSWER)} FROM questions WHERE run_id = ? AND used = 0 AND answer IS NOT NULL ORDER BY id"
+    answers = [answer.to_dict() for answer in sql.execute(query, (row["run_id"],)).fetchall()]
+    order = order_for(row["run_id"], number, why, answers=answers, **more)
     enqueue(sql, store.database.client(), row, number, order)
     set_run(sql, row["run_id"], status="queued", segment=number)
     write_audit(sql, sql.now(), row["run_id"], "queued", why=why)

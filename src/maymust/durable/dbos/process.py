@@ -26,7 +26,7 @@ from maymust.durable.dbos.serializer import SERIALIZER
 from maymust.durable.owner import Owner
 from maymust.durable.store import RunTakenError, StoreError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 VERSION = "maymust-1"
 """The version that DBOS knows all executors by: a segment may be worked on by any of them, whatever they have been upgraded to."""
@@ -64,8 +64,10 @@ class Process:
 
     def __init__(self, database: DbosDatabase, lease: float) -> None:
         # Its own connections: those of a store may be closed at any time.
-        self.database, self.lease, self.owner = DbosDatabase(database.url), lease, Owner()
-        self.executor = f"{self.owner.host}:{self.owner.pid}:{self.owner.token}"
+        self.database: DbosDatabase = DbosDatabase(database.url)
+        self.lease: float = lease
+        self.owner: Owner = Owner()
+        self.executor: str = f"{self.owner.host}:{self.owner.pid}:{self.owner.token}"
         self.claims: dict[str, Claim] = {}
         self.performer: Performer | None = None
         self.on_beat: list[Callable[[], None]] = []
@@ -160,8 +162,8 @@ class Process:
                 sql.execute(f"INSERT INTO executors({names}) VALUES(?, ?, ?, ?, ?, {sql.clock})", row)
         if begun > self.lease_until or time.monotonic() - begun > self.lease / 2:
             # Others may have been cut off for as long, and need the time of a lease to say that they are alive.
-            self.steady_since = time.monotonic()
-        self.lease_until = begun + self.lease
+            self.steady_since: float = time.monotonic()
+        self.lease_until: float = begun + self.lease
 
     def _look(self) -> None:
         """Hear of cancellations."""

@@ -20,6 +20,7 @@ from maymust.durable.dbos.index import add_run, enqueue, existing, is_at_work, o
 from maymust.durable.dbos.journal import TURNS, DbosJournal, Start, go_on
 from maymust.durable.dbos.parts import changes, fold
 from maymust.durable.dbos.process import Process, end_process, process_for, process_here
+from maymust.durable.dbos.rebuilding import rebuild
 from maymust.durable.dbos.scribe import Scribe
 from maymust.durable.dbos.sql import Row, Sql
 from maymust.durable.owner import LEASE, taken
@@ -68,7 +69,7 @@ class DbosStore:
     def begin(self, state: RunState) -> DbosJournal:
         """See `Store`."""
         process = process_for(self.database, self.lease)
-        order = self._first_order(state)
+        order = self._first_order(state, None)
         with self.database.writing() as sql:
             self._add(sql, state, None, "running", process.executor)
         scribe = Scribe(state.run_id, 0, order)
@@ -198,7 +199,7 @@ class DbosStore:
         Takes what `Agent.start` takes, without `deps` and `middleware`: those are the worker's. Returns at once; see `wait`.
         """
         state = agent.first_state(input, **settings)
-        order = self._first_order(state)
+        order = self._first_order(state, tenant)
         with self.database.writing() as sql:
             self._add(sql, state, tenant, "queued", None)
             row = existing(sql, state.run_id, self.database)
@@ -229,6 +230,11 @@ class DbosStore:
             if end is not None and time.monotonic() > end:
                 raise TimeoutError(f"run {run_id} is {row.status} after {timeout:g} seconds")
             time.sleep(_LOOK)
+
+    def rebuild(self) -> int:
+        """Make the index of runs and open questions anew from DBOS's tables, and give the number of runs. The audit trail stays."""
+        with self.database.writing() as sql:
+            return rebuild(sql, self.sealer)
 
     def queue_of(self, agent: str | None) -> str:
         """The queue of an agent's runs."""
@@ -286,10 +292,11 @@ class DbosStore:
             end_process(process)
         self.database.close()
 
-    def _first_order(self, state: RunState) -> dict[str, Any]:
+    def _first_order(self, state: RunState, tenant: str | None) -> dict[str, Any]:
         parts: dict[str, Any] = {}
         fold(parts, changes(state.run_id, self.sealer, None, state))
-        return order_for(state.run_id, 0, "start", agent=state.agent, state=parts)
+        where = {"queue": self.queue_of(state.agent), "tenant": tenant, "timeout": self.question_timeout}
+        return order_for(state.run_id, 0, "start", agent=state.agent, state=parts, **where)
 
     def _add(self, sql: Sql, state: RunState, tenant: str | None, status: str, owner: str | None) -> None:
         queue, timeout = self.queue_of(state.agent), self.question_timeout

@@ -24,7 +24,7 @@ from maymust.errors import MaymustError, PolicyError
 
 log = logging.getLogger(__name__)
 
-_POLL = 0.2
+_POLL = 1.0
 """Seconds between two looks into a queue."""
 
 

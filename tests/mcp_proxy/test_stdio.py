@@ -196,3 +196,41 @@ def test_the_policy_cannot_come_from_standard_input(policy: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert b"standard input belongs to the MCP client" in err
+
+
+LOUD = """
+from maymust import AskPermissionRequirement, Policy
+
+print("made")
+
+
+def says(call):
+    print("asked")
+    return True
+
+
+def policy():
+    print("called")
+    return Policy([AskPermissionRequirement("think", handler=says)], tools=["think"])
+"""
+THINKER = r"""
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = {"tools": [{"name": "think", "inputSchema": {"type": "object"}}]} if message["method"] == "tools/list" else {"content": []}
+        sys.stdout.buffer.write(b"\xff\xfe\n" + json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode() + b"\n")
+        sys.stdout.flush()
+"""
+
+
+def test_what_a_policy_prints_does_not_get_among_the_messages(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(LOUD, encoding="utf-8")
+    (tmp_path / "thinker.py").write_text(THINKER, encoding="utf-8")
+    arguments = [sys.executable, "-m", "maymust", "mcp-proxy", "--policy", "loud:policy", "--", sys.executable, "thinker.py"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    say(process, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "think"}})
+    assert hear(process) == {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, b"")
+    assert [word for word in (b"made", b"called", b"asked") if word not in err] == []

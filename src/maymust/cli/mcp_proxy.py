@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
 from typing import TYPE_CHECKING
@@ -54,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
     if arguments.policy == "-":
         raise UnusableError("--policy -: standard input belongs to the MCP client; give a file")
-    policy = load_target(arguments.policy).policy
+    with contextlib.redirect_stdout(sys.stderr):
+        policy = load_target(arguments.policy).policy
     check_policy(policy, lenient=arguments.lenient)
     try:
         from maymust.mcp_proxy.stdio import serve

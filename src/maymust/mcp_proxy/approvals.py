@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -11,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from maymust.agent.call_record import PendingCall
-from maymust.mcp_proxy.messages import ELICIT, INPUT_REQUIRED
+from maymust.mcp_proxy.messages import ELICIT, INPUT_REQUIRED, plain
 from maymust.mcp_proxy.peer import Faulted, Peer
 from maymust.requirements.permission import Decision
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _KEY = "maymust"
 _STATE = "maymust:"
 _KEPT = 256
@@ -34,8 +32,7 @@ def form(call: PendingCall) -> dict[str, Any]:
     if len(arguments) > _LONGEST:
         arguments = f"{arguments[:_LONGEST]}… ({len(arguments)} characters in all)"
     why = f"\n\n{'; '.join(call.reasons)}" if call.reasons else ""
-    said = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", f"Allow this call of {call.tool}?\n{arguments}{why}")
-    return {"message": said, "requestedSchema": {"type": "object", "properties": {}}}
+    return {"message": plain(f"Allow this call of {call.tool}?\n{arguments}{why}"), "requestedSchema": {"type": "object", "properties": {}}}
 
 
 def decision(result: Any) -> Decision:

@@ -98,8 +98,10 @@ class Calls:
         except Exception as fault:
             # A handler that raises, say: the call stays closed.
             relay.session.doom(call.call_id)
-            said = str(fault) if isinstance(fault, MaymustError | Faulted) else f"{type(fault).__name__}{place_of(fault)}"
-            log.error("%r was not called: %s", call.name[:80], said)
+            said = str(fault) if isinstance(fault, MaymustError) else f"a rule or a handler raised {type(fault).__name__}"
+            if isinstance(fault, Faulted):
+                said = "the server does not list its tools"
+            log.error("%r was not called: %s%s", call.name[:80], said, "" if isinstance(fault, MaymustError | Faulted) else place_of(fault))
             answer = refused(call.request, f"not now: {said}")
         finally:
             if self._open.get(call.request.id) is call:

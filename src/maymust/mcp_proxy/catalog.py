@@ -12,7 +12,7 @@ from maymust.core.permit import Permit
 from maymust.core.tool_spec import RESERVED_NAMES, did_you_mean
 from maymust.core.verdict import Verdict
 from maymust.errors import PolicyError
-from maymust.mcp_proxy.messages import LIST
+from maymust.mcp_proxy.messages import LIST, plain
 from maymust.mcp_proxy.peer import Peer
 from maymust.models.chat_model import ToolDefinition
 
@@ -74,7 +74,7 @@ class Catalog:
             # What the server has taken away in the meantime is no mistake of the policy's.
             return
         said = ", ".join(f"{name}{_near(name, found)}" for name in sorted(missing))
-        text = f"the policy speaks of tools that the server does not have: {said}. It has: {', '.join(found) or 'none'}"
+        text = f"the policy speaks of tools that the server does not have: {said}. It has: {_listed(found) or 'none'}"
         if not self._lenient:
             raise PolicyError(f"{text}. Correct the names in the policy, or pass --lenient where they come later")
         log.warning("%s", text)
@@ -89,9 +89,9 @@ class Catalog:
         reserved = [name for name in new if name in RESERVED_NAMES]
         unnamed = [name for name in new if name not in self._named and name not in reserved]
         if reserved:
-            log.warning("left out, for these names are reserved: %s", ", ".join(reserved))
+            log.warning("left out, for these names are reserved: %s", _listed(reserved))
         if unnamed and self._unlisted:
-            log.warning("let through, for no rule speaks of them (--unlisted hide leaves them out): %s", ", ".join(unnamed))
+            log.warning("let through, for no rule speaks of them (--unlisted hide leaves them out): %s", _listed(unnamed))
 
     def shown(self, permit: Permit | None, *, closed: bool = False) -> list[dict[str, Any]]:
         """The tools as a client may see them now; with `closed` also those that may not be called now, with the reason."""
@@ -104,6 +104,10 @@ class Catalog:
         return self._changes, tuple(
             tool["name"] if tool is self.tools.get(tool["name"]) else json.dumps(tool, sort_keys=True, default=repr) for tool in shown
         )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(plain(name).replace("\n", " ") for name in names)
 
 
 def _near(name: str, names: Collection[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -31,6 +32,14 @@ SUBSCRIPTION_KEY: Final = "io.modelcontextprotocol/subscriptionId"
 _ENVELOPE: Final = (VERSION_KEY, CAPABILITIES_KEY, "io.modelcontextprotocol/clientInfo")
 
 INPUT_REQUIRED: Final = "input_required"
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(text: str) -> str:
+    """A text of somebody else's that can be shown, or put into a log: nothing in it moves a cursor or turns the direction of writing."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def meta_of(message: JSONRPCRequest | JSONRPCNotification) -> dict[str, Any]:

@@ -253,8 +253,8 @@ class Relay:
             return
         try:
             await self.catalog.load(self._envelope)
-        except (Faulted, MaymustError) as error:
-            log.warning("the server's list has changed, and could not be read: %s", error)
+        except (Faulted, MaymustError):
+            log.warning("the server's list has changed, and could not be read")
             return
         await self.announce()
 

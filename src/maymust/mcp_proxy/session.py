@@ -18,6 +18,7 @@ from maymust.core.gate import Admission, Gate
 from maymust.core.permit import Permit
 from maymust.core.policy import Policy
 from maymust.core.refusal import refusal
+from maymust.core.requirement import BoundRequirement
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import RESERVED_NAMES
 from maymust.errors import MaymustError
@@ -45,6 +46,7 @@ class Session:
         self._gate = _ClosedByFaults(self._judge)
         self._passage = Passage(self._gate)
         self._questions = Questions(policy)
+        self._keeps_outputs = any(_reads_outputs(one) for one in policy.requirements if one.enabled)
         self._fault: MaymustError | None = None
         self.permit: Permit | None = None
         """The pass of this turn; None where the policy leaves no next step."""
@@ -88,12 +90,20 @@ class Session:
     def leave(self, call_id: str, outcome: Outcome, output: Any = None) -> None:
         """Say how a call came back. Only the first word on a call counts."""
         if self._passage.knows(call_id):
-            self._passage.leave(call_id, outcome, output)
+            # A connection may last for weeks, and results be large.
+            self._passage.leave(call_id, outcome, output if self._keeps_outputs else None)
 
     def doom(self, call_id: str) -> None:
         """Say of a call that it will not run, whether there is a word on it yet or not."""
         if self._passage.knows(call_id):
             self._passage.doom(call_id, Outcome.REFUSED)
+
+
+def _reads_outputs(requirement: BoundRequirement) -> bool:
+    """Whether what calls returned may make a difference to it. Of what is unknown anything may be expected."""
+    describe = getattr(requirement, "describe", None)
+    said = describe() if callable(describe) else {}
+    return said.get("kind") not in ("conditional", "ask_permission") or bool(said.get("custom_checks"))
 
 
 def _plain(text: str) -> str:

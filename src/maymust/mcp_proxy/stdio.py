@@ -43,6 +43,8 @@ async def serve(policy: Policy, command: Sequence[str], *, unlisted: bool = True
         except (OSError, ValueError) as error:
             raise RunError(f"the MCP server {command[0]} cannot be started: {error}") from error
         client = await stack.enter_async_context(_client())
+        # What rules and handlers print has no place among the messages, now or when the interpreter ends.
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         client_went = await Relay(policy, client, server, unlisted=unlisted, closed=closed, lenient=lenient).run()
     return client_went  # noqa: RET504  a client that hangs up leaves it as it was
 

@@ -49,6 +49,7 @@ API: dict[str, dict[str, tuple[str, ...]]] = {
         "maymust.durable.store": ("RunRow", "Question"),
         "maymust.trace": ("write_trace", "read_trace", "recording_of", "replay", "compare_runs", "TraceWriter", "Trace", "Recording"),
     },
+    "Telemetry": {"maymust.telemetry": ("Telemetry",)},
     "Errors": {
         "maymust": (
             *("MaymustError", "PolicyError", "PermitError", "DeadEndError", "ConflictError", "ForceUnmetError"),

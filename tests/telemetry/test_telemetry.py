@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -93,6 +93,15 @@ def sink() -> Sink:
 @pytest.fixture(autouse=True)
 def _no_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SWITCH, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_fails_unseen(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A listener that raises is only logged, and so is a context that is left in the wrong place."""
+    yield
+    for record in caplog.get_records("call"):
+        assert not record.name.startswith("opentelemetry"), record.getMessage()
+        assert "a listener to" not in record.getMessage()
 
 
 def parent_of(span: ReadableSpan, spans: list[ReadableSpan]) -> str | None:
@@ -641,11 +650,60 @@ def test_without_providers_nothing_happens(caplog: pytest.LogCaptureFixture) -> 
     assert not caplog.records
 
 
-def test_nothing_fails_inside_the_listener(sink: Sink, caplog: pytest.LogCaptureFixture) -> None:
+def test_odd_replies_and_texts_are_told_as_they_are(sink: Sink) -> None:
     turns = [[call("look", town="\ud800"), call("pay", amount=1)], call("fail"), "", "x"]
-    with caplog.at_level(logging.ERROR):
-        told(sink, guide(turns), content=True)
-    assert not [record for record in caplog.records if "raised" in record.getMessage() or "opentelemetry" in record.name]
+    told(sink, guide(turns), content=True)
+    assert len(sink.named("chat gpt-5")) == 4
+
+
+def test_listening_does_not_make_the_model_stream(sink: Sink) -> None:
+    class Model(ScriptedModel):
+        streamed = 0
+
+        def stream(self, request: Any) -> Any:
+            self.streamed += 1
+            return super().stream(request)
+
+    model = Model([call("look", town="x"), call("final_answer", answer="x")])
+    told(sink, Agent(model, tools=[look]))
+    assert model.streamed == 0
+    assert len(sink.named("chat scripted")) == 2
+
+
+def test_leaving_the_iteration_ends_the_spans(sink: Sink) -> None:
+    async def main() -> None:
+        run = sink.telemetry().listen(guide([call("look", town="x"), call("final_answer", answer="x")]).start("go"))
+        async for event in run:
+            if isinstance(event, CallStarted):
+                break
+        await run
+
+    asyncio.run(main())
+    assert said(sink.one("invoke_agent guide"))["maymust.run.stop_reason"] == "aborted"
+    assert said(sink.one("execute_tool look"))["error.type"] == "cancelled"
+
+
+def test_child_agents_side_by_side_keep_apart(sink: Sink) -> None:
+    def scout(name: str) -> Any:
+        turns: list[Any] = [call("look", town=name), "found"]
+        return Agent(ScriptedModel(turns), name=name, description="Looks.", tools=[look]).as_tool()
+
+    both = [call("north", task="look", call_id="n"), call("south", task="look", call_id="s")]
+    told(sink, guide([both, call("final_answer", answer="x")], tools=[scout("north"), scout("south")], requirements=[]))
+    for name in ("north", "south"):
+        assert parent_of(sink.one(f"invoke_agent {name}"), sink.spans) == f"execute_tool {name}"
+        child = sink.one(f"invoke_agent {name}").context.span_id
+        inside = [span.name for span in sink.spans if span.parent is not None and span.parent.span_id == child]
+        assert inside == ["chat scripted", "execute_tool look", "chat scripted"]
+
+
+def test_middleware_may_call_the_tool_in_a_task_of_its_own(sink: Sink) -> None:
+    async def patient(ctx: FunctionInvocationContext, call_next: Any) -> None:
+        await asyncio.wait_for(call_next(), 5)
+
+    told(sink, guide([call("look", town="x"), call("look", town="y"), call("final_answer", answer="x")], middleware=[patient]))
+    assert [parent_of(span, sink.spans) for span in sink.named("execute_tool look")] == ["invoke_agent guide"] * 2
+    assert [parent_of(span, sink.spans) for span in sink.named("chat gpt-5")] == ["invoke_agent guide"] * 3
 
 
 def test_a_traceparent_that_is_none_is_an_error(sink: Sink) -> None:

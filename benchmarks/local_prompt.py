@@ -23,7 +23,7 @@ from maymust.models.local import LocalModel
 TURNS = 4
 ROUNDS = 1
 TARGET = 6.0
-PARTS = ("invoice", "parcel", "return", "stock", "price", "address", "coupon", "review", "account", "ticket", "shift", "machine")
+PARTS = ("invoice", "parcel", "return", "stock", "address")
 
 
 def tool_about(part: str) -> Any:

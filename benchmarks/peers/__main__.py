@@ -12,8 +12,8 @@ import json
 import sys
 
 from benchmarks.peers.machine import machine
-from benchmarks.peers.parts import PARTS, commit, dumped, quiet_loads
-from benchmarks.peers.report import PAGE, RESULTS, written
+from benchmarks.peers.parts import PARTS, again, commit, dumped, quiet_loads
+from benchmarks.peers.report import EXPLAINED, PAGE, RESULTS, explained, written
 
 
 def main() -> None:
@@ -21,18 +21,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--again", nargs="+", metavar="NAME", help="of the parts loop and many, measure only these anew and keep the rest")
     parser.add_argument("--page", action="store_true", help="measure nothing")
     asked = parser.parse_args()
     quiet_loads()
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"parts": {}}
     for name in [] if asked.page else asked.parts or PARTS:
         sys.stderr.write(f"{name}\n")
+        if asked.again:
+            results["parts"][name] = again(results["parts"][name], name, asked.again, asked.repeats)
+            RESULTS.write_text(dumped(results), encoding="utf-8")
+            continue
         found = PARTS[name](asked.repeats)
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         results["parts"][name] = {"date": today, "commit": commit(), "machine": machine(), **found}
         RESULTS.write_text(dumped(results), encoding="utf-8")
     text = written(results)
     PAGE.write_text(text, encoding="utf-8")
+    EXPLAINED.write_text(explained(EXPLAINED.read_text(encoding="utf-8"), results), encoding="utf-8")
     print(text)
 
 

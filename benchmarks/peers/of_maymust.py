@@ -137,20 +137,40 @@ def policy_of(tools: int, requirements: int) -> Policy:
     return Policy(made, tools=names)
 
 
-def decide(tools: int, requirements: int, history: int, times: int) -> float:
-    """Microseconds of a full decision, each over a history that no decision was made over before."""
-    policy, past = policy_of(tools, requirements), History()
-    for number in range(history):
+def stepped(past: History, steps: int, first: int = 0) -> list[History]:
+    """The history after each of so many further steps; every fifth fails."""
+    versions = []
+    for number in range(first, first + steps):
         past = past.add(f"t{number % 10}", outcome="failed" if number % 5 == 4 else "ok")
-    policy.permit(past)
-    later, versions = past, []
-    for number in range(times):
-        later = later.add(f"t{number % 10}", outcome="failed" if number % 5 == 4 else "ok")
-        versions.append(later)
+        versions.append(past)
+    return versions
+
+
+def timed(policy: Policy, versions: list[History]) -> float:
+    """Microseconds of one decision."""
     start = time.process_time()
     for version in versions:
         policy.permit(version)
-    return (time.process_time() - start) / times * 1e6
+    return (time.process_time() - start) / len(versions) * 1e6
+
+
+def decide(tools: int, requirements: int, history: int, times: int) -> float:
+    """Microseconds of a full decision, each over a history that no decision was made over before."""
+    policy = policy_of(tools, requirements)
+    past = stepped(History(), history)[-1] if history else History()
+    policy.permit(past)
+    return timed(policy, stepped(past, times))
+
+
+def growth(history: int, times: int, rounds: int = 15) -> float:
+    """A decision after so many steps against one after ten, 10 tools and 10 requirements, measured in turns in one process."""
+    policy = policy_of(10, 10)
+    short, long = stepped(History(), 10)[-1], stepped(History(), history)[-1]
+    ratios = []
+    for _ in range(rounds):
+        near, far = timed(policy, stepped(short, times)), timed(policy, stepped(long, times))
+        ratios.append(far / near)
+    return sorted(ratios)[rounds // 2]
 
 
 def register(tools: int) -> float:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.peers.run import Job, call, rounds
@@ -24,25 +24,24 @@ ADVERSARIES = 12
 """Runs for each kind of rule and way of trying."""
 
 
-def loop(repeats: int) -> dict[str, Any]:
+def loop(repeats: int, names: Sequence[str] = (MAYMUST, *AGENTS)) -> dict[str, Any]:
     """Runs of 10 to 10,000 steps."""
     rows: list[dict[str, Any]] = []
     known: dict[tuple[str, int], float] = {}
+    runs = [(name, given) for name in names for given in ([{}, {"rules": 10}] if name == MAYMUST else [{}])]
     for place, steps in enumerate(STEPS):
         jobs = []
-        for name, given in [(MAYMUST, {}), (MAYMUST, {"rules": 10}), *((peer, {}) for peer in AGENTS)]:
-            label = name + str(given)
-            guess = expected([known.get((label, earlier)) for earlier in STEPS[:place]], steps)
+        for name, given in runs:
+            guess = expected([known.get((f"{name}{given}", earlier)) for earlier in STEPS[:place]], steps)
             if guess is not None and guess > LONGEST_RUN:
-                rows.append({"peer": name, "steps": steps, **given, "left_out": round(guess)})
-                continue
-            jobs.append(Job(name, "loop", {"steps": steps, **given}))
+                rows.append({"peer": name, "steps": steps, **given, "left_out": True})
+            else:
+                jobs.append(Job(name, "loop", {"steps": steps, **given}))
         for job in rounds(jobs, repeats, 20 * LONGEST_RUN):
-            row = job.row("us_per_step", "peak_mb", "peak_mb_before")
-            rows.append(row)
-            label = job.name + str({"rules": 10} if job.given.get("rules") else {})
+            rows.append(job.row("us_per_step", "peak_mb", "peak_mb_before"))
+            given = {key: value for key, value in job.given.items() if key != "steps"}
             # What has failed is not tried with more steps either.
-            known[label, steps] = row["us_per_step"]["median"] if job.found else float("inf")
+            known[f"{job.name}{given}", steps] = rows[-1]["us_per_step"]["median"] if job.found else float("inf")
     return {"rows": rows}
 
 
@@ -54,9 +53,9 @@ def expected(known: list[float | None], steps: int) -> float | None:
     return known[-1] * max(1.0, known[-1] / before) * steps / 1e6
 
 
-def many(repeats: int) -> dict[str, Any]:
+def many(repeats: int, names: Sequence[str] = (MAYMUST, *AGENTS)) -> dict[str, Any]:
     """1,000 runs of 3 steps in one process."""
-    jobs = [Job(name, "many", {"runs": 1000, "steps": 3}) for name in (MAYMUST, *AGENTS)]
+    jobs = [Job(name, "many", {"runs": 1000, "steps": 3}) for name in names]
     return {"rows": [job.row("us_per_step", "peak_mb", "peak_mb_before") for job in rounds(jobs, repeats, 20 * LONGEST_RUN)]}
 
 
@@ -69,7 +68,7 @@ def permit(repeats: int) -> dict[str, Any]:
         guesses = {cell: known.get(cell, 0.0) * factor / 1e6 for cell in GRID}
         for cell, guess in guesses.items():
             if guess > LONGEST_DECISION:
-                rows.append({"peer": "beeai", "tools": cell[0], "requirements": cell[1], "history": history, "left_out": round(guess)})
+                rows.append({"peer": "beeai", "tools": cell[0], "requirements": cell[1], "history": history, "left_out": True})
         short = [cell for cell in GRID if guesses[cell] <= LONGEST_DECISION]
         jobs = [
             Job(MAYMUST, "grid", {"cells": GRID, "history": history, "times": 2000}),
@@ -83,6 +82,12 @@ def permit(repeats: int) -> dict[str, Any]:
                 if job.name == "beeai":
                     known[cell] = values["median"]
     return {"rows": rows}
+
+
+def growth(repeats: int) -> dict[str, Any]:
+    """A decision after 100,000 steps against one after 10."""
+    (job,) = rounds([Job(MAYMUST, "growth", {"history": 100_000, "times": 1000})], repeats, 300)
+    return job.row("ratio")
 
 
 def one_tool(repeats: int) -> dict[str, Any]:
@@ -161,6 +166,7 @@ def profile(repeats: int) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "permit": permit,
+    "growth": growth,
     "one_tool": one_tool,
     "loop": loop,
     "many": many,
@@ -171,6 +177,13 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "supervised": supervised,
     "profile": profile,
 }
+
+
+def again(part: dict[str, Any], name: str, names: Sequence[str], repeats: int) -> dict[str, Any]:
+    """A part in which some of the rows are measured anew."""
+    found = {"loop": loop, "many": many}[name](repeats, names)
+    kept = [row for row in part["rows"] if row["peer"] not in names]
+    return {**part, "rows": [*found["rows"], *kept], "again": {"peers": list(names), "commit": commit()}}
 
 
 def commit() -> str:

@@ -13,6 +13,7 @@ from benchmarks.peers.world import KINDS
 
 RESULTS: Path = ROOT / "benchmarks" / "results.json"
 PAGE: Path = ROOT / "docs" / "benchmarks.md"
+EXPLAINED: Path = ROOT / "docs" / "explanation" / "prompt-cache.md"
 
 HEAD = """\
 # Benchmarks
@@ -23,7 +24,7 @@ measures maymust alone in a few minutes.
 Every framework runs in a virtualenv of its own and gets the same work from the same script: a model without latency, tools that do
 nothing, telemetry off, the plainest form of tool that its documentation has. Time is processor time (`time.process_time`, all threads),
 measured in a fresh process each time, framework after framework in turns; given are medians, and the least and the greatest in brackets.
-What takes more than 20 seconds is measured once. Other work ran on the machine meanwhile; processor time suffers less from that than a
+What takes more than 5 seconds is measured once. Other work ran on the machine meanwhile; processor time suffers less from that than a
 clock, but it does suffer, so compare within a table and read single figures as upper bounds.
 """
 
@@ -75,7 +76,11 @@ def find(rows: Sequence[dict[str, Any]], **given: Any) -> dict[str, Any] | None:
 
 def made(part: dict[str, Any]) -> str:
     """When and on what a part was measured."""
-    return f"Measured {part['date']} at commit `{part['commit']}` on {part['machine']}."
+    text = f"Measured {part['date']} at commit `{part['commit']}` on {part['machine']}."
+    if "again" in part:
+        names = ", ".join(title_of(name).strip("*") for name in part["again"]["peers"])
+        text += f" {names}: measured again, at commit `{part['again']['commit']}`."
+    return text
 
 
 def versions(parts: dict[str, Any]) -> str:
@@ -179,31 +184,45 @@ def imports(parts: dict[str, Any]) -> str:
     )
 
 
+def prompt_bytes(parts: dict[str, Any]) -> str:
+    """Bytes read anew, by way and run."""
+    runs = parts["prompt"]["runs"]
+    rows = []
+    for place, first in enumerate(runs[0]["rows"]):
+        found = [run["rows"][place] for run in runs]
+        rows.append([first["way"], *(f"{row['anew']:,} of {row['sent']:,} ({row['anew'] / row['sent']:.0%})" for row in found)])
+    return table(["", *(run["run"] for run in runs)], rows)
+
+
+def prompt_seconds(parts: dict[str, Any]) -> str:
+    """Seconds a turn with the local model."""
+    local = parts["local"]
+    rows = [[f"`{layout}`", f"{local[layout]:.2f}", f"{local[layout + '_processor']:.2f}"] for layout in ("stable", "classic")]
+    rows.append(["classic ÷ stable", f"{local['ratio']:.1f}", f"{local['ratio_processor']:.1f}"])
+    return table(["", "seconds a turn", "processor seconds a turn"], rows)
+
+
 def prompt(parts: dict[str, Any]) -> str:
     """Bytes and seconds."""
-    part, local = parts["prompt"], parts["local"]
-    blocks = [
-        "## The prompt",
-        "Bytes that a provider has to read anew in a run of twenty turns, because they come after the first change in the prompt; more on "
-        f"that in [the prompt and the cache](explanation/prompt-cache.md). {made(part)}",
-    ]
-    ways = [row["way"] for row in part["runs"][0]["rows"]]
-    head = ["", *(run["run"] for run in part["runs"])]
-    rows = []
-    for place, way in enumerate(ways):
-        found = [run["rows"][place] for run in part["runs"]]
-        rows.append([way, *(f"{row['anew']:,} of {row['sent']:,} ({row['anew'] / row['sent']:.0%})" for row in found)])
-    blocks += [
-        table(head, rows),
-        f"With the small local model and a prefix of {local['prefix_tokens']:,} tokens, medians over the turns after the first. "
-        f"{made(local)}",
-        table(
-            ["", "seconds a turn", "processor seconds a turn"],
-            [[f"`{layout}`", f"{local[layout]:.2f}", f"{local[layout + '_processor']:.2f}"] for layout in ("stable", "classic")]
-            + [["classic ÷ stable", f"{local['ratio']:.1f}", f"{local['ratio_processor']:.1f}"]],
-        ),
-    ]
-    return "\n\n".join(blocks)
+    return "\n\n".join(
+        [
+            "## The prompt",
+            "Bytes that a provider has to read anew in a run of twenty turns, because they come after the first change in the prompt; "
+            f"more on that in [the prompt and the cache](explanation/prompt-cache.md). {made(parts['prompt'])}",
+            prompt_bytes(parts),
+            f"With the small local model and a prefix of {parts['local']['prefix_tokens']:,} tokens, medians over the turns after the "
+            f"first. {made(parts['local'])}",
+            prompt_seconds(parts),
+        ]
+    )
+
+
+def explained(page: str, results: dict[str, Any]) -> str:
+    """The page on the prompt and the cache, with its tables made anew."""
+    for name, text in (("bytes", prompt_bytes(results["parts"])), ("local", prompt_seconds(results["parts"]))):
+        before, mark, rest = page.partition(f"<!-- {name} -->\n")
+        page = f"{before}{mark}\n{text}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    return page
 
 
 def rate(found: dict[str, Any], way: str, kinds: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -24,8 +25,14 @@ QUIET = {
 }
 """Telemetry is switched off for all."""
 
-SLOW = 20.0
-"""A measurement that takes longer, in seconds, is made once."""
+SLOW = 5.0
+"""A measurement that takes more processor seconds is made once."""
+
+
+def of_children() -> float:
+    """Processor seconds of all finished child processes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @dataclass
@@ -35,21 +42,22 @@ class Job:
     name: str
     task: str
     given: dict[str, Any]
-    seconds: float = 0.0
+    used: float = 0.0
     found: list[dict[str, Any]] = field(default_factory=list)
     failed: str = ""
 
     def once(self, limit: float) -> None:
         """Measure once more."""
-        started = time.perf_counter()
+        started, used = time.perf_counter(), of_children()
         try:
             self.found.append(worker(self.name, self.task, self.given, limit))
         except subprocess.TimeoutExpired:
             self.failed = f"stopped after {limit:.0f} s"
         except subprocess.CalledProcessError as error:
             self.failed = (error.stderr or "").strip().splitlines()[-1][:200] if error.stderr else f"exit code {error.returncode}"
-        self.seconds = time.perf_counter() - started
-        sys.stderr.write(f"  {self.name} {self.task} {json.dumps(self.given)}: {self.seconds:.1f} s {self.failed}\n")
+        self.used, seconds = of_children() - used, time.perf_counter() - started
+        given = json.dumps(self.given)[:80]
+        sys.stderr.write(f"  {self.name} {self.task} {given}: {seconds:.1f} s, {self.used:.1f} s of the processor {self.failed}\n")
 
     def row(self, *keys: str) -> dict[str, Any]:
         """The medians and spreads of some values."""
@@ -87,7 +95,7 @@ def rounds(jobs: list[Job], times: int, limit: float, done: Callable[[Job], None
     """All jobs, `times` times, interleaved; slow ones and failed ones once."""
     for number in range(times):
         for job in jobs[number % max(len(jobs), 1) :] + jobs[: number % max(len(jobs), 1)]:
-            if number == 0 or (job.seconds < SLOW and not job.failed):
+            if number == 0 or (job.used < SLOW and not job.failed):
                 job.once(limit)
                 if done is not None:
                     done(job)

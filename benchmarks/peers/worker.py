@@ -73,6 +73,11 @@ def grid(peer: Any, cells: list[tuple[int, int]], history: int, times: int) -> d
     return {"us": [peer.decide(tools, requirements, history, times) for tools, requirements in cells]}
 
 
+def growth(peer: Any, history: int, times: int) -> dict[str, Any]:
+    """A decision after many steps against one after ten."""
+    return {"ratio": peer.growth(history, times)}
+
+
 def register(peer: Any, tools: int) -> dict[str, Any]:
     """From plain functions to the first request that offers them."""
     return {"ms": peer.register(tools)}
@@ -123,7 +128,7 @@ def behaviour(peer: Any, runs: int) -> dict[str, Any]:
     return {"table": table, "oddities": oddities(peer), "idioms": peer.IDIOMS, "docs": peer.DOCS}
 
 
-TASKS = {"loop": loop, "register": register, "many": many, "grid": grid, "behaviour": behaviour}
+TASKS = {"loop": loop, "register": register, "many": many, "grid": grid, "growth": growth, "behaviour": behaviour}
 
 
 def main() -> None:

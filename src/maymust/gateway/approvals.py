@@ -15,7 +15,7 @@ from maymust.core.permit import Permit
 from maymust.gateway.served import Served
 from maymust.requirements.permission import Decision
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _LONGEST = 65_536
 

@@ -67,7 +67,7 @@ class Checkpoint:
         self.served = served
         self.replies: list[tuple[Reply, Answers]] = []
         self.asks = self.refusals = self.nudges = 0
-        self.text_only = False
+        self.text_only: bool = False
         self._most = most
         self._approve = approve
         self._history = story.history
@@ -83,7 +83,7 @@ class Checkpoint:
         """Begin an ask: a fresh permit over the steps so far."""
         self._gate = _Gate(self._judge, self._run, self._history, self._memories)
         try:
-            self.permit = self._gate.permit()
+            self.permit: Permit = self._gate.permit()
         except PermitError as error:
             raise Rejected(422, "no_lawful_step", str(error)) from error
         except MaymustError as error:

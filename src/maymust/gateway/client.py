@@ -16,9 +16,9 @@ class Client:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.started = False
-        self.ended = False
-        self.status = 0
+        self.started: bool = False
+        self.ended: bool = False
+        self.status: int = 0
 
     async def start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Begin the response."""

@@ -31,8 +31,8 @@ class Exchange:
     """One request. `outcome` is how it ended, in a word of the metrics."""
 
     def __init__(self, parts: Parts, served: Served, dialect: Dialect, incoming: Incoming, asked: Asked, client: Client) -> None:
-        self.outcome = "passed"
-        self.streaming = Streaming(dialect.stream(served.known), client, parts.options.max_reply)
+        self.outcome: str = "passed"
+        self.streaming: Streaming = Streaming(dialect.stream(served.known), client, parts.options.max_reply)
         self._parts = parts
         self._served = served
         self._dialect = dialect

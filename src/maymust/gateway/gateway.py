@@ -22,7 +22,7 @@ from maymust.gateway.responses import Responses
 from maymust.gateway.shadow import Shadow
 from maymust.gateway.upstream import returned_headers, sent_headers
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 DIALECTS: tuple[Dialect, ...] = (Chat(), Responses(), Messages())
 
@@ -40,7 +40,7 @@ class Gateway:
     """Answers requests. `under_way` is how many there are right now."""
 
     def __init__(self, parts: Parts) -> None:
-        self.under_way = 0
+        self.under_way: int = 0
         self._parts = parts
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -52,7 +52,7 @@ class Gateway:
         began = perf_counter()
         self.under_way += 1
         try:
-            with self._parts.metrics.under_way(request.protocol):
+            with self._parts.metrics.under_way(lambda: request.protocol):
                 await self._answer(request, scope, receive, client)
         finally:
             self.under_way -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -51,15 +51,15 @@ class Metrics:
         self._shadow.labels(policy, what).inc()
 
     @contextmanager
-    def under_way(self, protocol: str) -> Iterator[None]:
-        """Around a request."""
+    def under_way(self, protocol: Callable[[], str]) -> Iterator[None]:
+        """Around a request, of which the protocol is known at the end."""
         began = perf_counter()
         self._in_flight.inc()
         try:
             yield
         finally:
             self._in_flight.dec()
-            self._seconds.labels(protocol).observe(perf_counter() - began)
+            self._seconds.labels(protocol()).observe(perf_counter() - began)
 
     def text(self) -> bytes:
         """All counts in the text format of Prometheus; of all workers where there are several."""

@@ -86,6 +86,8 @@ class ResponsesStream:
             if isinstance(changed.get("sequence_number"), int):
                 number = changed["sequence_number"] if number is None else number + 1
                 changed["sequence_number"] = number
+                if self._sequence is not None:
+                    self._sequence = number
             made.append(event_of(changed, str(changed.get("type"))))
         return made
 

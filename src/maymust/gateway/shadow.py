@@ -24,14 +24,14 @@ from maymust.gateway.sse import Splitter
 from maymust.gateway.steps import read_story
 from maymust.gateway.upstream import returned_headers, sent_headers
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class Shadow:
     """One request that passes as it is."""
 
     def __init__(self, parts: Parts, served: Served, dialect: Dialect, incoming: Incoming, client: Client) -> None:
-        self.outcome = "passed"
+        self.outcome: str = "passed"
         self._parts = parts
         self._served = served
         self._dialect = dialect

@@ -18,7 +18,7 @@ class Splitter:
     __slots__ = ("_seen", "rest")
 
     def __init__(self) -> None:
-        self.rest = b""
+        self.rest: bytes = b""
         self._seen = 0
 
     def feed(self, data: bytes) -> list[bytes]:

@@ -23,7 +23,7 @@ class Streaming:
     """
 
     def __init__(self, form: StreamForm, client: Client, most: int) -> None:
-        self.changed = False
+        self.changed: bool = False
         self._form = form
         self._client = client
         self._most = most

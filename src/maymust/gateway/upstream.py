@@ -51,7 +51,7 @@ class Upstream:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
             raise PolicyError(f"upstream has to be the base URL of a provider, such as https://api.openai.com, got {url!r}")
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        self.url: str = f"{parts.scheme}://{parts.netloc}"
         self._base = parts.path.rstrip("/")
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30.0)
         # The transport alone: a client would keep cookies of one user for another, and follow redirects past the gateway.

@@ -10,7 +10,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-adapters test-all-pythons package soak lint types docs bench bench-peers eval clean
+.PHONY: help demo test test-web screenshots test-adapters test-all-pythons package soak lint types docs bench bench-peers eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -24,6 +24,15 @@ test:  ## all tests
 	$(SETUP) dev
 	@$(RUN)/python -m pytest
 
+test-web:  ## the page, in a browser (chromium; as root on Debian it is installed when it is missing)
+	$(SETUP) dev
+	@$(PYTHON) scripts/chromium.py --install >/dev/null
+	@MAYMUST_WEB_REQUIRED=1 $(RUN)/python -m pytest tests/web tests/views
+
+screenshots:  ## docs/images: the page and the terminal, as a browser draws them
+	$(SETUP) dev
+	@$(RUN)/python -m scripts.screenshots
+
 test-adapters:  ## the adapters, each in its framework's own virtualenv (kept in the user's cache); ADAPTERS="langchain" tests one
 	@$(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
 
@@ -34,9 +43,10 @@ package:  ## the source archive and the wheel: built, checked, installed into a 
 	$(SETUP) dev
 	@$(RUN)/python -m scripts.check_package
 
-soak:  ## a million runs against a model that does what it likes, and 200 kills; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
+soak:  ## a million runs against a model that does what it likes, and 200 kills for each store; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
 	$(SETUP) dev
 	@$(RUN)/python -m tests.durable.soak
+	@$(RUN)/python -m tests.durable.dbos.soak
 	@$(RUN)/python -m tests.attack.soak
 
 lint:  ## style, and the direction of imports

@@ -254,6 +254,10 @@ def test_a_secret_waits_encrypted_or_not_at_all(stores: Any) -> None:
     script = (call("log_in", call_id="l1", password="hush hush"), call("final_answer", answer="in"))
     with pytest.raises(RunError, match="no key to encrypt"):
         desk(stores(), script, tools=[log_in], requirements=[]).run_sync("go")
+    # What could not be kept is not what the run is at.
+    row = stores().runs()[0]
+    assert row.status == "interrupted"
+    assert len(stores().state(row.run_id).turns) == 0
     result = desk(stores(key=KEY), script, tools=[log_in], requirements=[]).run_sync("go")
     run_id = result.state.run_id
     assert "hush" not in str(stores(key=KEY).questions(run_id))

@@ -68,7 +68,7 @@ class DbosJournal:
         self._kept, self._parts, self._given, self._before = start.state, start.parts, start.given, start.before
         self._events: list[list[Any]] = []
         self._turns_left = turns
-        self._broken = self._full = False
+        self._broken = self._full = self._gone = False
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
 
@@ -85,10 +85,10 @@ class DbosJournal:
             self._keep(new, event)
             self._count(new, event)
         except LostError as fault:
-            self._broken = True
+            self._broken = self._gone = True
             raise self._lost() from fault
-        except BaseException:
-            self._broken = True
+        except BaseException as fault:
+            self._broken, self._gone = True, isinstance(fault, RunTakenError)
             raise
         return new
 
@@ -115,7 +115,7 @@ class DbosJournal:
 
     def leave(self) -> None:
         """The process ends: keep nothing more, others go on."""
-        self._broken = True
+        self._broken = self._gone = True
         self.cancel()
 
     def release(self) -> None:
@@ -137,8 +137,13 @@ class DbosJournal:
         try:
             if self._full and self._kept is not None:
                 state, pending = self._kept, ()
-            elif self._broken:
+            elif self._gone:
                 self._scribe.leave()
+                return
+            elif self._broken:
+                # What could not be kept ends the segment where it was; the run is ours no more, and may be resumed.
+                self._before = "running"
+                self.release()
                 return
             output = ending(state, bool(pending))
             self._record("end", state, end=output)

@@ -99,7 +99,12 @@ class DbosStore:
             set_run(sql, run_id, status="running", segment=number, owner=process.executor)
         scribe = Scribe(run_id, number, order_for(run_id, number, "resume"))
         self._start(process, scribe, row["status"])
-        return self._claimed(process, scribe, row["status"], worker)
+        try:
+            return self._claimed(process, scribe, row["status"], worker)
+        except BaseException:
+            scribe.finish({"status": "released"})
+            self._give_back(run_id, row["status"])
+            raise
 
     def _claimed(
         self, process: Process, scribe: Scribe, before: str, worker: Mapping[str, Any] | None, turns: int | None = None
@@ -167,6 +172,13 @@ class DbosStore:
         claim = process.claims.get(run_id) if process is not None else None
         if claim is not None:
             claim.cancel()
+
+    def end_cancelled(self, run_id: str) -> None:
+        """End a cancelled run that a worker was about to begin with."""
+        with self.database.writing() as sql:
+            row = existing(sql, run_id, self.database, lock=True)
+            if row["status"] != "stopped":
+                self._end(sql, row, row["cancelled_by"])
 
     def _end(self, sql: Sql, row: Row, by: str | None) -> None:
         """End a run that nobody works on: by a last segment that nobody will begin, so that DBOS's tables alone say so too."""
@@ -313,9 +325,12 @@ class DbosStore:
         try:
             process.start(scribe)
         except BaseException:
-            with self.database.writing() as sql:
-                set_run(sql, scribe.run_id, status=before, owner=None)
+            self._give_back(scribe.run_id, before)
             raise
+
+    def _give_back(self, run_id: str, before: str) -> None:
+        with self.database.writing() as sql:
+            set_run(sql, run_id, status=before, owner=None)
 
     def _journal(self, process: Process, scribe: Scribe, start: Start, turns: int | None = None) -> DbosJournal:
         journal = DbosJournal(self, process, scribe, start, turns=turns)

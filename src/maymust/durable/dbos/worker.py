@@ -20,6 +20,7 @@ from maymust.durable.dbos.reaper import sweep
 from maymust.durable.dbos.scribe import LostError, Scribe
 from maymust.durable.dbos.segments import read_parts
 from maymust.durable.dbos.store import DbosStore
+from maymust.durable.store import RunTakenError
 from maymust.errors import MaymustError, PolicyError
 
 log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class DbosWorker:
             self.store.taken[scribe.run_id] = (process, scribe)
             deps = self._deps() if callable(self._deps) else self._deps
             await agent.resume(scribe.run_id, deps=deps, allow_policy_change=self._allow)
-        except (SegmentFullError, LostError):
+        except (SegmentFullError, LostError, RunTakenError):
             pass
         except MaymustError as fault:
             log.warning("run %s: %s", scribe.run_id, fault)
@@ -139,7 +140,10 @@ class DbosWorker:
             # The attempt before this one ended between its last step and its outcome.
             end_segment(self.store, scribe, last["end"], ())
             scribe.finish({**last["end"], "state": parts})
-        elif row["segment"] != scribe.number or row["cancelled_at"] is not None:
+        elif row["segment"] != scribe.number:
+            scribe.finish({"status": "superseded"})
+        elif row["cancelled_at"] is not None:
+            self.store.end_cancelled(scribe.run_id)
             scribe.finish({"status": "superseded"})
         else:
             return True

@@ -20,7 +20,7 @@ API: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Rules and requirements": {
         "maymust": (
-            *("ConditionalRequirement", "AskPermissionRequirement", "ArgumentRequirement", "AfterUntrustedRequirement"),
+            *("ConditionalRequirement", "AskPermissionRequirement", "ArgumentRequirement", "AfterUntrustedRequirement", "mutually_exclusive"),
             *("Decision", "ApprovalMemory", "ask_in_terminal", "Requirement", "requirement", "RunView", "Rule"),
         ),
     },
@@ -46,6 +46,8 @@ API: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Stores and traces": {
         "maymust": ("SqliteStore",),
+        "maymust.durable": ("DbosStore",),
+        "maymust.durable.dbos.worker": ("DbosWorker",),
         "maymust.durable.store": ("RunRow", "Question"),
         "maymust.trace": ("write_trace", "read_trace", "recording_of", "replay", "compare_runs", "TraceWriter", "Trace", "Recording"),
     },

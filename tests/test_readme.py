@@ -44,3 +44,16 @@ def test_the_links_of_the_readme_go_to_headings_that_exist() -> None:
     for page, heading in re.findall(r"\]\(([\w./-]+\.md)#([\w-]+)\)", README):
         titles = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
         assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, f"{page}#{heading}"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_pages() -> None:
+    models, evaluation = ((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("models.md", "evaluation.md"))
+    stable, filtered = (
+        re.search(rf"^\| {way}.*\| (\d+)% \|$", models, flags=re.MULTILINE) for way in ("`stable`, `allowed_tools`", "a per-step filter")
+    )
+    assert stable is not None
+    assert filtered is not None
+    assert f"{stable[1]} % of its bytes are read anew, {filtered[1]} % with a filter" in README
+    rules = re.search(r"^\| ask unless it was named \| (\d+) of \1 .*?\| (\d+) of (\d+) \|", evaluation, flags=re.MULTILINE)
+    assert rules is not None
+    assert f"of {rules[3]} recorded attacks {rules[2]} are refused or put to a person, and all {rules[1]} tasks" in README

@@ -13,11 +13,12 @@ import multiprocessing
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from maymust import Agent, Budget, tool
 from maymust.durable import DbosStore
@@ -84,13 +85,8 @@ def counted(store: DbosStore) -> dict[str, float]:
         log = sql.execute("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')").fetchone()[0]
         flushes = sql.execute("SELECT wal_sync FROM pg_stat_wal").fetchone()[0]
         rows = sql.execute("SELECT sum(n_tup_ins), sum(n_tup_upd) FROM pg_stat_user_tables").fetchone()
-    return {
-        "commits": commits,
-        "log bytes": float(log),
-        "log flushes": flushes,
-        "rows inserted": rows[0] or 0,
-        "rows updated": rows[1] or 0,
-    }
+    found = {"commits": commits, "log bytes": log, "log flushes": flushes, "rows inserted": rows[0], "rows updated": rows[1]}
+    return {name: float(number or 0) for name, number in found.items()}
 
 
 def of_a_step(url: str) -> None:
@@ -103,15 +99,30 @@ def of_a_step(url: str) -> None:
     store = DbosStore(url)
     agent(2, store).run_sync("go")
     time.sleep(1.5)
-    before = counted(store)
+    idle, since = counted(store), time.monotonic()
+    time.sleep(5)
+    before, began = counted(store), time.monotonic()
     start, used = time.perf_counter(), time.process_time()
     agent(STEPS, store).run_sync("go")
     wall, cpu = time.perf_counter() - start - without[0], time.process_time() - used - without[1]
     time.sleep(1.5)
-    after = counted(store)
+    after, ended = counted(store), time.monotonic()
     store.close()
     print(f"a step (once) costs {wall / STEPS * 1e3:.1f} ms on the clock, of that {cpu / STEPS * 1e3:.1f} ms of the processor here")
-    print("a step is, for Postgres: " + ", ".join(f"{(after[name] - before[name]) / STEPS:.1f} {name}" for name in before))
+    own = {name: (before[name] - idle[name]) / (began - since) * (ended - began) for name in before}
+    print("a step is, for Postgres: " + ", ".join(f"{(after[name] - before[name] - own[name]) / STEPS:.1f} {name}" for name in before))
+
+
+def of_bare_postgres(url: str) -> float:
+    """Milliseconds of two transactions such as a step has, by the driver alone: what this machine takes, whoever writes."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE bare(id SERIAL PRIMARY KEY, data TEXT)")
+        start = time.perf_counter()
+        for _ in range(2 * STEPS):
+            with connection.transaction():
+                connection.execute("SELECT max(id) FROM bare")
+                connection.execute("INSERT INTO bare(data) VALUES(%s)", ("x" * 1000,))
+        return (time.perf_counter() - start) / STEPS * 1e3
 
 
 def _work(url: str, ready: Any, done: Any) -> None:
@@ -160,7 +171,7 @@ def of_waiting(url: str, seconds: float = 10.0) -> None:
     worker.stop()
     store.close()
     rates = ", ".join(f"{(after[name] - before[name]) / seconds:.1f} {name}" for name in ("commits", "log bytes", "log flushes"))
-    print(f"an idle worker, a second: {rates}; {threading.active_count()} threads are left, {connections} connections were open")
+    print(f"an idle worker, a second: {rates}; it has {connections} connections, this one included")
 
 
 def main() -> None:
@@ -169,6 +180,7 @@ def main() -> None:
         with database() as url:
             print(f"{os.cpu_count()} processors")
             of_a_step(url)
+            print(f"two bare transactions: {of_bare_postgres(url):.1f} ms")
             of_waiting(url)
             for workers in WORKERS:
                 print(f"{workers} workers: {steps_a_second(url, workers):.0f} steps a second")

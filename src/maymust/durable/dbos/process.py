@@ -71,7 +71,8 @@ class Process:
         self.claims: dict[str, Claim] = {}
         self.performer: Performer | None = None
         self.on_beat: list[Callable[[], None]] = []
-        self.steady_since = self.lease_until = time.monotonic()
+        self.steady_since: float = time.monotonic()
+        self.lease_until: float = self.steady_since
         self._expected: dict[str, Scribe] = {}
         self._stop = threading.Event()
         self._heart = threading.Thread(target=self._live, name="maymust heart", daemon=True)
@@ -162,8 +163,8 @@ class Process:
                 sql.execute(f"INSERT INTO executors({names}) VALUES(?, ?, ?, ?, ?, {sql.clock})", row)
         if begun > self.lease_until or time.monotonic() - begun > self.lease / 2:
             # Others may have been cut off for as long, and need the time of a lease to say that they are alive.
-            self.steady_since: float = time.monotonic()
-        self.lease_until: float = begun + self.lease
+            self.steady_since = time.monotonic()
+        self.lease_until = begun + self.lease
 
     def _look(self) -> None:
         """Hear of cancellations."""

@@ -13,25 +13,26 @@ from maymust.agent.pending import pending_calls
 from maymust.agent.resuming import checked
 from maymust.agent.state import RunState
 from maymust.durable import questions
-from maymust.durable.audit import read_audit, when, write_audit
+from maymust.durable.audit import when, write_audit
 from maymust.durable.dbos import segments
 from maymust.durable.dbos.database import DbosDatabase
-from maymust.durable.dbos.index import add_run, enqueue, existing, is_at_work, order_for, run_row, seal, set_run, worker_of
+from maymust.durable.dbos.index import add_run, enqueue, existing, is_at_work, order_for, seal, set_run, worker_of
 from maymust.durable.dbos.journal import TURNS, DbosJournal, Start, go_on
 from maymust.durable.dbos.parts import changes, fold
 from maymust.durable.dbos.process import Process, end_process, process_for, process_here
+from maymust.durable.dbos.reading import Reader
 from maymust.durable.dbos.rebuilding import rebuild
 from maymust.durable.dbos.scribe import Scribe
 from maymust.durable.dbos.sql import Row, Sql
 from maymust.durable.owner import LEASE, taken
 from maymust.durable.sealing import Sealer
-from maymust.durable.store import AuditEntry, Question, RunRow
+from maymust.durable.store import Question, RunRow
 from maymust.errors import RunError
 
 _LOOK = 0.2
 
 
-class DbosStore:
+class DbosStore(Reader):
     """Keeps runs in Postgres, for any number of hosts, or in one SQLite file. DBOS does the work: `pip install 'maymust[dbos]'`.
 
     url               postgresql://USER:PASSWORD@HOST/DATABASE, or sqlite:///FILE; the tables are made when they are not there
@@ -57,9 +58,8 @@ class DbosStore:
             raise ValueError(f"question_timeout={question_timeout!r}: give seconds above 0, or None")
         if not lease > 0:
             raise ValueError(f"lease={lease!r}: give seconds above 0")
-        self.database = DbosDatabase(url)
+        super().__init__(DbosDatabase(url), Sealer(key))
         self.question_timeout, self.lease, self.queue = question_timeout, lease, queue
-        self.sealer = Sealer(key)
         self.taken: dict[str, tuple[Process, Scribe]] = {}
 
     def __repr__(self) -> str:
@@ -75,11 +75,6 @@ class DbosStore:
         scribe = Scribe(state.run_id, 0, order)
         self._start(process, scribe, "interrupted")
         return self._journal(process, scribe, Start(state, order["state"], {}))
-
-    def knows(self, run_id: str) -> bool:
-        """See `Store`."""
-        with self.database.reading() as sql:
-            return sql.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone() is not None
 
     def claim(self, run_id: str, answers: Mapping[str, Answer]) -> Claimed:
         """See `Store`."""
@@ -251,46 +246,6 @@ class DbosStore:
     def queue_of(self, agent: str | None) -> str:
         """The queue of an agent's runs."""
         return f"{self.queue}/{agent or 'agent'}"
-
-    # --- to look at ---
-    def runs(self, *, limit: int = 100) -> list[RunRow]:
-        """The runs, newest first."""
-        with self.database.reading() as sql:
-            rows = sql.execute("SELECT * FROM runs ORDER BY created_at DESC, run_id LIMIT ?", (limit,)).fetchall()
-            now = sql.now()
-            return [run_row(sql, row, now) for row in rows]
-
-    def find(self, beginning: str, *, limit: int = 10) -> list[str]:
-        """Ids of runs that begin so."""
-        query = "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY run_id LIMIT ?"
-        with self.database.reading() as sql:
-            return [row["run_id"] for row in sql.execute(query, (len(beginning), beginning, limit)).fetchall()]
-
-    def run(self, run_id: str) -> RunRow:
-        """One run. Raises RunError when it is not there."""
-        with self.database.reading() as sql:
-            return run_row(sql, existing(sql, run_id, self.database), sql.now())
-
-    def state(self, run_id: str) -> RunState:
-        """The state of a run, to look at. Raises RunError when it is not there."""
-        with self.database.reading() as sql:
-            row = existing(sql, run_id, self.database)
-            state = segments.state_of(run_id, segments.read_parts(sql, run_id, row["segment"]), self.sealer)
-        return segments.stopped(state) if row["cancelled_at"] is not None and row["status"] == "stopped" else state
-
-    def questions(self, run_id: str | None = None, *, waiting: bool = True) -> list[Question]:
-        """The questions of a run or of all runs, oldest first: those that wait, or all there ever were."""
-        with self.database.reading() as sql:
-            found, now = questions.read_questions(sql, run_id=run_id, open_only=waiting), sql.now()
-        return [one for one in found if not waiting or one.expires_at is None or one.expires_at > now]
-
-    def audit(self, run_id: str) -> list[AuditEntry]:
-        """What happened to a run, oldest first."""
-        with self.database.reading() as sql:
-            row = sql.execute("SELECT segment FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-            entries = read_audit(sql, run_id)
-            entries += segments.read_events(sql, run_id, row["segment"]) if row is not None else []
-        return sorted(entries, key=lambda entry: entry.at)
 
     def close(self) -> None:
         """End what runs in this process for this store, and close the connections; both begin again when they are needed.

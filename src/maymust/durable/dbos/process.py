@@ -32,6 +32,8 @@ VERSION = "maymust-1"
 """The version that DBOS knows all executors by: a segment may be worked on by any of them, whatever they have been upgraded to."""
 _ATTEMPTS = 20
 """How often a segment is recovered before it is left alone: it may be what ends the processes."""
+_CONNECTIONS = 16
+"""Connections for the runs of a process, at most. A run needs one for the milliseconds of a write, and is with its model between them."""
 _BEAT = 1.0
 """Seconds between two signs of life, at most."""
 
@@ -93,7 +95,7 @@ class Process:
             "serializer": SERIALIZER,
             "log_level": "WARNING",
             "run_migrations": False,
-            "sys_db_pool_size": max(concurrency, 2) + 4,
+            "sys_db_pool_size": min(concurrency, _CONNECTIONS) + 4,
         }
         self._beat()
         try:

@@ -69,9 +69,9 @@ bench:  ## what a decision, a step, an import and a prompt cost: a few minutes
 	$(SETUP) dev
 	@$(RUN)/python -m benchmarks
 
-bench-peers:  ## the same beside other frameworks, each in its own virtualenv, and docs/benchmarks.md: half an hour; PARTS="loop many", REPEATS=5
+bench-peers:  ## the same beside other frameworks, each in its own virtualenv, and docs/benchmarks.md: half an hour; FAST=1: six minutes; PARTS="loop many"
 	$(SETUP) dev
-	@$(RUN)/python -m benchmarks.peers $(PARTS) --repeats $(or $(REPEATS),3)
+	@$(RUN)/python -m benchmarks.peers $(PARTS) $(if $(FAST),--fast)
 
 eval:  ## what rules hold against AgentDojo's injections, without a model
 	$(SETUP) dev

@@ -79,11 +79,13 @@ def _matters(spoken: Spoken) -> bool:
     return not rule.allowed or rule.hidden or rule.forced or rule.prevent_stop or bool(rule.ask) or bool(rule.arguments)
 
 
-def explain(permit: Permit, tool: str) -> Explanation:
+def explain(permit: Permit, tool: str, *, limit: int = LIMIT) -> Explanation:
     """Explain the verdict of a permit on a tool. Raises PolicyError for a name the permit does not know.
 
     The way that would change it is looked for among successful calls, with everything else as it is. A permit that was read from
     JSON knows its rules and reasons only, so for it no way is found.
+
+    limit  how many states are looked at for that way
     """
     verdict, rules = permit.verdict(tool), permit.why(tool)
     evidence = tuple(_evidence(permit, tool, rules))
@@ -94,7 +96,7 @@ def explain(permit: Permit, tool: str) -> Explanation:
         return Explanation(tool, verdict, rules, evidence, waits_for=waits_for, nothing=True)
     if not permit.requirements:
         return Explanation(tool, verdict, rules, evidence, waits_for=waits_for)
-    change, complete = _way(permit, tool, any(spoken.requirement == SUPERVISOR for spoken in rules))
+    change, complete = _way(permit, tool, any(spoken.requirement == SUPERVISOR for spoken in rules), limit)
     return Explanation(tool, verdict, rules, evidence, change, waits_for, nothing=change is None and complete)
 
 
@@ -214,12 +216,12 @@ class _Source:
         self.tools = tuple(name for name in dict.fromkeys((*permit.tools, *named)) if name != FINAL_ANSWER)
 
 
-def _way(permit: Permit, tool: str, supervised: bool) -> tuple[tuple[str, ...] | None, bool]:
+def _way(permit: Permit, tool: str, supervised: bool, limit: int) -> tuple[tuple[str, ...] | None, bool]:
     """A shortest way to a state in which the tool is open, and whether all ways were looked at."""
     source = _Source(permit)
     present = [name for name in permit.tools if name != FINAL_ANSWER]
     automaton = Automaton(source, World(source.tools, present=present))
-    graph = Graph(automaton, automaton.state_of(permit.history), LIMIT)
+    graph = Graph(automaton, automaton.state_of(permit.history), limit)
     good = Regions(graph).distance if supervised and graph.complete else None
     place = automaton.place(tool)
     for number, situation in enumerate(graph.situations):

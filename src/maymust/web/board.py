@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from maymust.core.history import History
-from maymust.core.permit import Permit
+from maymust.core.permit import Permit, Spoken, Verdict
 from maymust.core.step import Step
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.trace.recording import RecordedTurn, Recording
@@ -40,6 +40,7 @@ class Board:
         self._known: dict[str, int] = {}
         self._rows: dict[str, list[int]] = {}
         self._now: dict[str, int] = {}
+        self._said: dict[str, tuple[tuple[Verdict, tuple[Spoken, ...]], int]] = {}
         self._columns: list[dict[str, Any]] = []
         self._facts: dict[str, Any] = {}
 
@@ -65,9 +66,12 @@ class Board:
     def add(self, turn: RecordedTurn, steps: tuple[Step, ...], **more: Any) -> None:
         """One more column."""
         place, permit = len(self._columns), turn.permit
-        explained = None if self._explainer is None else self._explainer.explained(turn)
-        for tool in permit.tools:
-            self._put(place, tool, self._cell(cell_of(permit, tool) if explained is None else explained[tool]))
+        if self._explainer is None or self._explainer.gave_up:
+            for tool in permit.tools:
+                self._put(place, tool, self._plain(permit, tool))
+        else:
+            for tool, said in self._explainer.explained(turn).items():
+                self._put(place, tool, self._cell(said))
         for tool in self._now.keys() - set(permit.tools):
             self._put(place, tool, _ABSENT)
         column: dict[str, Any] = {"turn": turn.number, "step": turn.first_step + 1, "choice": permit.tool_choice, "stop": permit.may_stop}
@@ -114,6 +118,14 @@ class Board:
     def _node(self, history: History) -> dict[str, Any]:
         node = None if self._trail is None else self._trail.node(history)
         return {} if node is None else {"node": node}
+
+    def _plain(self, permit: Permit, tool: str) -> int:
+        """The cell of a verdict as it was recorded; mostly it is that of the column before."""
+        now = (permit.verdict(tool), permit.why(tool))
+        before = self._said.get(tool)
+        if before is None or before[0] != now:
+            before = self._said[tool] = now, self._cell(cell_of(permit, tool))
+        return before[1]
 
     def _cell(self, said: dict[str, Any]) -> int:
         key = json.dumps(said)

@@ -7,12 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from maymust.core.compiled import CompiledPolicy
+from maymust.core.history import History
 from maymust.core.permit import Permit, Spoken, Verdict
 from maymust.core.policy import Policy
+from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.errors import PermitError
 from maymust.explanation import Explanation, explain, facts
 from maymust.trace.recording import RecordedTurn
 from maymust.views.anew import permit_anew
 from maymust.web.texts import shortened
+
+NEAR = 1_500
+"""How many states are looked at for what would open a tool, when that is asked of a whole run."""
 
 _OPEN = (Verdict.FORCED, Verdict.ALLOWED, Verdict.ASK)
 _MOST_FACTS = 20
@@ -84,16 +90,19 @@ class Explainer:
     """Explains the verdicts of a run, each situation once, for so many seconds at most.
 
     policy   the policy of the run; None where it is not known, then no way to open a tool can be told
-    seconds  how long it may take in all; what comes later has its rules and no more
+    seconds  how long it may take in all, in time of the processor; what comes later has its rules and no more
+    limit    how many states are looked at for what would open a tool
     """
 
-    def __init__(self, policy: Policy | None, seconds: float, *, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, policy: Policy | None, seconds: float, *, limit: int = NEAR, clock: Callable[[], float] = time.process_time) -> None:
         self._policy = policy
         self._left = seconds
         self._clock = clock
+        self._limit = limit
         self._compiled = None if policy is None else CompiledPolicy(policy, opaque="open")
         self._known: dict[object, dict[str, Any]] = {}
-        self.gave_up = False
+        self._before: dict[str, tuple[object, dict[str, Any]]] = {}
+        self.gave_up: bool = False
         """Some verdict was not explained, for lack of time."""
 
     def explained(self, turn: RecordedTurn) -> dict[str, dict[str, Any]]:
@@ -127,9 +136,35 @@ class Explainer:
         if self._compiled is None or not permit.requirements:
             return {}
         if self._compiled.left_open:
-            return outlook_of(explain(permit, tool))
-        names = tuple((rule["name"], rule.get("reason")) for rule in said.get("rules", ()))
-        key = (self._compiled.state_of(permit.history), permit.tools, tool, names)
+            return outlook_of(explain(permit, tool, limit=self._limit))
+        rules = tuple((rule["name"], rule.get("reason"), rule.get("evidence")) for rule in said.get("rules", ()))
+        key = (self._compiled.state_of(permit.history), permit.tools, tool, rules)
         if key not in self._known:
-            self._known[key] = outlook_of(explain(permit, tool))
+            before = self._before.get(tool)
+            if before is None or not self._still(permit, tool, rules, *before):
+                before = rules, outlook_of(explain(permit, tool, limit=self._limit))
+            self._known[key] = before[1]
+            self._before[tool] = rules, before[1]
         return self._known[key]
+
+    def _still(self, permit: Permit, tool: str, rules: object, before: object, said: dict[str, Any]) -> bool:
+        """Whether what was said a step ago still holds. What opened a tool then mostly still does, and that is seen at once."""
+        if "opens" not in said:
+            return before == rules
+        way = said["opens"]
+        return self._still_opens(permit, tool, way) and not any(self._still_opens(permit, tool, way[n:]) for n in range(1, len(way)))
+
+    def _still_opens(self, permit: Permit, tool: str, way: list[str]) -> bool:
+        """Whether these calls may be made one after the other, and the tool is open then, and was not before."""
+        assert self._policy is not None
+        history = History(permit.history)
+        present = [name for name in permit.tools if name != FINAL_ANSWER]
+        try:
+            for call in way:
+                now = self._policy.permit(history, present=present)
+                if call not in now.allowed or tool in now.allowed:
+                    return False
+                history = history.add(call)
+            return tool in self._policy.permit(history, present=present).allowed
+        except PermitError:
+            return False

@@ -30,12 +30,14 @@ class Follower:
     """
 
     def __init__(self, path: Path, name: str, policy: Known | None = None) -> None:
-        self.path, self.name, self._given = path, name, policy
-        self.generation = 0
-        self.version = 0
-        self.problem = ""
+        self.path: Path = path
+        self.name: str = name
+        self._given = policy
+        self.generation: int = 0
+        self.version: int = 0
+        self.problem: str = ""
         self.recording: Recording | None = None
-        self.known = policy or Known()
+        self.known: Known = policy or Known()
         self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._begin()

@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from maymust.errors import PolicyError
+from maymust.explanation import LIMIT
 from maymust.policyfile.write import dump_policy
 from maymust.trace.compare import compare_runs
 from maymust.trace.recording import RecordedTurn
@@ -115,7 +116,7 @@ class Served:
         turn: RecordedTurn = recording.turns[int(column)]
         if tool not in turn.permit.tools:
             return _refused(404, "there is no such tool")
-        return JSONResponse(await asyncio.to_thread(Explainer(follower.known.policy, 10.0).explained_cell, turn, tool))
+        return JSONResponse(await asyncio.to_thread(Explainer(follower.known.policy, 10.0, limit=LIMIT).explained_cell, turn, tool))
 
     async def compare(self, request: Request) -> Response:
         """Where two runs differ."""

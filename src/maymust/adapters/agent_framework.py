@@ -41,7 +41,7 @@ class PolicyMiddleware(AgentMiddleware):
     """
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         check_rules(FRAMEWORK, policy, {}, strict=strict)
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:

@@ -44,7 +44,7 @@ class PolicyPlugin(BasePlugin):
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
         super().__init__(name="maymust")
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         check_rules(FRAMEWORK, policy, {}, strict=strict)
         self._runs: OrderedDict[str, Turnstile] = OrderedDict()
         self._waiting: OrderedDict[str, Turnstile] = OrderedDict()

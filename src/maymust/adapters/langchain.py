@@ -50,7 +50,7 @@ class PolicyMiddleware(AgentMiddleware[PolicyState, Any, Any]):
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
         super().__init__()
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         self.tools: list[Any] = []
         check_rules(FRAMEWORK, policy, {}, strict=strict)
         self._runs: OrderedDict[str, Turnstile] = OrderedDict()

@@ -36,7 +36,7 @@ class PolicyRunner:
     """
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         self._strict = strict
         check_rules(FRAMEWORK, policy, {}, strict=strict)
 

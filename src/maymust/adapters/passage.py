@@ -28,7 +28,7 @@ class Passage:
 
     def __init__(self, gate: Gate, *, patient: bool = True) -> None:
         self.patient = patient
-        self.begun = False
+        self.begun: bool = False
         self._gate = gate
         self._lock = threading.RLock()
         self._queue: list[dict[str, Any]] = []

@@ -37,7 +37,7 @@ class PolicyCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         check_rules(FRAMEWORK, policy, {}, strict=strict)
         self._run: Turnstile | None = None
 

@@ -44,7 +44,7 @@ class PolicyPlugin(Plugin):
 
     def __init__(self, policy: Policy, *, strict: bool = True) -> None:
         super().__init__()
-        self.policy = as_policy(policy)
+        self.policy: Policy = as_policy(policy)
         check_rules(FRAMEWORK, policy, {}, strict=strict)
         self._runs: weakref.WeakKeyDictionary[Any, Turnstile] = weakref.WeakKeyDictionary()
 

@@ -22,7 +22,7 @@ from maymust.core.step import Outcome, Step
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.errors import RunError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 IDLE_TURNS = 8
 """So many turns running may bring nothing but refused calls before the run is ended as stalled."""
@@ -52,8 +52,8 @@ class Turnstile(Passage):
     def __init__(self, policy: Policy, *, run: RunView | None = None, patient: bool = True) -> None:
         self.policy = policy
         self.current: Permit | None = None
-        self.bad_replies = 0
-        self.idle = 0
+        self.bad_replies: int = 0
+        self.idle: int = 0
         self.number = 0
         self._judge = Judge(policy)
         self._run = run

@@ -19,7 +19,7 @@ from maymust.agent.fragments import check_policy
 from maymust.agent.inputs import Input
 from maymust.agent.journal import Answer, Journal, Store
 from maymust.agent.loop_guard import LoopGuard
-from maymust.agent.middleware import as_middleware
+from maymust.agent.middleware import Middleware, as_middleware
 from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, check_settings, policy_of
 from maymust.agent.result import RunResult
 from maymust.agent.run import Run
@@ -94,13 +94,15 @@ class Agent(Generic[T]):
         if not isinstance(self.model, ChatModel):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
         self.store = store
-        self.name, self.description, self.instructions = name, description, instructions
+        self.name: str | None = name
+        self.description: str | None = description
+        self.instructions: str = instructions
         own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
         bound = policy_of(policy, requirements, final_answer_as_tool, own, more)
         check_policy(bound, {tool.name: tool for tool in (*own, *more)})
         final: FinalAnswer[T] = FinalAnswer(output_type)
-        self.budget = budget if budget is not None else Budget()
-        self.plan = LoopPlan(
+        self.budget: Budget = budget if budget is not None else Budget()
+        self.plan: LoopPlan = LoopPlan(
             policy=_supervised(bound, max_turns=self.budget.turns) if supervise else bound,
             tools=own,
             loadable=more,
@@ -114,7 +116,7 @@ class Agent(Generic[T]):
             compaction=compaction,
             narrow=narrow or ("schema" if self.model.capabilities.subset == "grammar" else "status"),
         )
-        self.middleware = as_middleware(middleware)
+        self.middleware: tuple[Middleware, ...] = as_middleware(middleware)
         self.show_errors = show_errors
         self.tool_choice: ToolChoice | None = parse_choice(tool_choice, tuple(self.plan.known))
 

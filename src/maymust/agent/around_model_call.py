@@ -12,7 +12,7 @@ from maymust.models.chat_model import ModelReply
 from maymust.models.failures import ModelFailure, OutputError
 from maymust.models.message import Message
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 async def compact_conversation(session: Session, messages: tuple[Message, ...]) -> None:

@@ -29,7 +29,7 @@ from maymust.tools.output import encodable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:

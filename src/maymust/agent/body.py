@@ -13,7 +13,7 @@ from maymust.agent.workers import Workers
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class BodyTimeout(Exception):

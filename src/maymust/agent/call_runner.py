@@ -31,7 +31,7 @@ from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
 from maymust.tools.output import OutputInvalid, encodable, render_output, storable
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class CallRunner:

@@ -20,7 +20,7 @@ from maymust.agent.session import Session
 from maymust.agent.state import RunState
 from maymust.errors import PolicyError, ToolError
 from maymust.tools.context import FunctionInvocationContext
-from maymust.tools.function_tool import ApprovalMode, Tool
+from maymust.tools.function_tool import ApprovalMode, Effect, Tool
 
 if TYPE_CHECKING:
     from maymust.agent.agent import Agent
@@ -33,7 +33,7 @@ class ChildTool(Tool):
 
     runs_an_agent = True
     # An interrupted call goes on from the child's state, it does not begin again.
-    effect = "idempotent"
+    effect: Effect = "idempotent"
 
     def __init__(
         self, agent: Agent[Any], name: str | None, description: str | None, *, approval_mode: ApprovalMode | None, timeout: float | None

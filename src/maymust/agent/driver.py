@@ -41,7 +41,7 @@ from maymust.errors import MaymustError, PolicyError, RunError
 from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
 from maymust.models.failures import ModelFailure, OutputError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 async def drive(session: Session) -> None:

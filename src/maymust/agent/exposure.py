@@ -13,7 +13,7 @@ from maymust.errors import RunError
 from maymust.tools.function_tool import Tool, as_tool
 from maymust.tools.parameters import same_function
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 def flatten(things: Iterable[Any]) -> list[Any]:

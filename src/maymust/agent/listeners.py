@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from maymust.agent.events import BLOCKING, RunEvent
 from maymust.errors import PolicyError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 E = TypeVar("E", bound=RunEvent)
 Handler = Callable[[Any], Awaitable[None] | None]
@@ -30,8 +30,8 @@ class Listeners:
         self._handed_down: list[tuple[type[RunEvent], Handler, bool]] = []
         self._streams: list[EventStream] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self.any = False
-        self.paced = False
+        self.any: bool = False
+        self.paced: bool = False
 
     def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False, children: bool = False) -> None:
         """Call `handler` with each event of this kind. Raises PolicyError for a blocking listener to an event that cannot be answered."""
@@ -138,7 +138,7 @@ class EventStream:
         self._events: deque[RunEvent] = deque()
         self._ended = False
         self._wake = asyncio.Event()
-        self.drained = asyncio.Event()
+        self.drained: asyncio.Event = asyncio.Event()
 
     def put(self, event: RunEvent) -> None:
         self._events.append(event)

@@ -21,10 +21,10 @@ class Present:
     __slots__ = ("by_name", "repeatable", "tools", "untrusted")
 
     def __init__(self, tools: tuple[Tool, ...]) -> None:
-        self.tools = tools
-        self.by_name = {tool.name: tool for tool in tools}
-        self.repeatable = frozenset([tool.name for tool in tools if tool.repeatable])
-        self.untrusted = frozenset([tool.name for tool in tools if tool.untrusted])
+        self.tools: tuple[Tool, ...] = tools
+        self.by_name: dict[str, Tool] = {tool.name: tool for tool in tools}
+        self.repeatable: frozenset[str] = frozenset([tool.name for tool in tools if tool.repeatable])
+        self.untrusted: frozenset[str] = frozenset([tool.name for tool in tools if tool.untrusted])
 
 
 def present_of(state: RunState) -> Present:

@@ -28,7 +28,7 @@ from maymust.tools.function_tool import Tool
 from maymust.tools.happened import Happened
 from maymust.tools.output import render_output
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 async def recover(session: Session) -> None:

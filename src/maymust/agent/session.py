@@ -23,7 +23,7 @@ from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ChatModel
 from maymust.tools.function_tool import Tool
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 
 class Session:
@@ -46,20 +46,25 @@ class Session:
         journal: Journal | None = None,
         recovers: bool = False,
     ) -> None:
-        self.plan, self.model, self.state = plan, model, state
-        self.middleware, self.show_errors = middleware, show_errors
-        self.listeners = Listeners()
-        self.workers = Workers()
+        self.plan: LoopPlan = plan
+        self.model: ChatModel = model
+        self.state: RunState = state
+        self.middleware: tuple[Middleware, ...] = middleware
+        self.show_errors: bool = show_errors
+        self.listeners: Listeners = Listeners()
+        self.workers: Workers = Workers()
         self.pending: tuple[PendingCall, ...] = ()
-        self.over = False
-        self.told_tools = state.tools
+        self.over: bool = False
+        self.told_tools: tuple[Tool, ...] = state.tools
         # Seconds that the coming turn's plan took to make.
         self.deciding: float | None = None
         # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
-        self.tentative = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
+        self.tentative: bool = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
         self._deps = deps
         self._fold = fold if journal is None else journal.fold
-        self._journal, self._closed, self.recovers = journal, False, recovers
+        self._journal = journal
+        self._closed = False
+        self.recovers: bool = recovers
         self._clock = time.monotonic() - state.seconds
         self._lock = threading.Lock()
         self._changes: dict[str, tuple[dict[str, Tool], dict[str, None]]] = {}

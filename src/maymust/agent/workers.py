@@ -37,7 +37,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._idle: list[Worker] = []
-        self.closed = False
+        self.closed: bool = False
 
     def take(self) -> Worker:
         """A worker that has nothing to do."""

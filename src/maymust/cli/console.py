@@ -42,8 +42,8 @@ class Console:
 
     def __init__(self, output: str | None = None) -> None:
         self.output = output
-        self.paint = Paint(output is None and wants_colours(sys.stdout))
-        self.err_paint = Paint(wants_colours(sys.stderr))
+        self.paint: Paint = Paint(output is None and wants_colours(sys.stdout))
+        self.err_paint: Paint = Paint(wants_colours(sys.stderr))
 
     def result(self, text: str) -> None:
         """Write a result. Raises UnusableError when the output file cannot be written."""

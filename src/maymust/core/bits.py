@@ -17,16 +17,16 @@ class BitGuard:
     __slots__ = ("bars", "force_prevents", "forces", "groups", "needs", "owes", "pending", "rank", "tool", "unmet")
 
     def __init__(self, guard: Guard, bits: Mapping[Atom, int], places: Mapping[str, int], ranks: Mapping[str, int]) -> None:
-        self.tool = 1 << places[guard.target]
-        self.rank = 1 << ranks[guard.target]
-        self.bars = _union(bits, guard.bars)
-        self.needs = _union(bits, (group[0] for group in guard.needs if len(group) == 1))
-        self.groups = tuple(_union(bits, group) for group in guard.needs if len(group) != 1)
-        self.forces = _union(bits, guard.forces)
-        self.unmet = 0 if guard.unmet is None else bits[guard.unmet]
-        self.owes = 0 if guard.owes is None else bits[guard.owes]
-        self.pending = _union(bits, guard.pending)
-        self.force_prevents = guard.force_prevents
+        self.tool: int = 1 << places[guard.target]
+        self.rank: int = 1 << ranks[guard.target]
+        self.bars: int = _union(bits, guard.bars)
+        self.needs: int = _union(bits, (group[0] for group in guard.needs if len(group) == 1))
+        self.groups: tuple[int, ...] = tuple(_union(bits, group) for group in guard.needs if len(group) != 1)
+        self.forces: int = _union(bits, guard.forces)
+        self.unmet: int = 0 if guard.unmet is None else bits[guard.unmet]
+        self.owes: int = 0 if guard.owes is None else bits[guard.owes]
+        self.pending: int = _union(bits, guard.pending)
+        self.force_prevents: bool = guard.force_prevents
 
     @property
     def row(self) -> tuple[int, int, tuple[int, ...], int, bool, int, int, int, int, int]:
@@ -118,9 +118,9 @@ class Track:
     __slots__ = ("_clear", "_counters", "_keep", "_last", "_ones", "_recent", "_seen", "_step", "end", "failures", "is_idle")
 
     def __init__(self, bits: Mapping[Atom, int], failures: bool, first_bit: int) -> None:
-        self.failures = failures
+        self.failures: bool = failures
         mine = {atom: bit for atom, bit in bits.items() if atom.failures is failures}
-        self.is_idle = not mine
+        self.is_idle: bool = not mine
         self._last = {atom.tool: bit for atom, bit in mine.items() if isinstance(atom, LastAtom)}
         steps = {atom.step - 1: bit for atom, bit in mine.items() if isinstance(atom, StepAtom)}
         # The flags of the last tool and of the step hold for one step only.
@@ -133,7 +133,7 @@ class Track:
         self._ones = {tool: flags[1] for tool, flags in counts.items() if max(flags) == 1}
         self._seen = dict(self._ones)
         self._counters: dict[str, _Counter] = {}
-        self.end = first_bit
+        self.end: int = first_bit
         for tool, flags in counts.items():
             if max(flags) > 1:
                 self._counters[tool] = self._counter(flags)

@@ -21,9 +21,9 @@ class Bounds:
     __slots__ = ("history", "open", "tail")
 
     def __init__(self, history: History, tail: Iterable[tuple[str, Outcome | None]] = ()) -> None:
-        self.history = history
-        self.tail = tuple(tail)
-        self.open = frozenset(tool for tool, outcome in self.tail if outcome is None)
+        self.history: History = history
+        self.tail: tuple[tuple[str, Outcome | None], ...] = tuple(tail)
+        self.open: frozenset[str] = frozenset(tool for tool, outcome in self.tail if outcome is None)
 
     def count(self, name: str, failures: bool = False) -> tuple[int, int]:
         """Least and greatest number of invocations of the tool that count."""

@@ -80,7 +80,7 @@ class CompiledPolicy:
     def __init__(self, policy: Source, *, opaque: Literal["refuse", "open"] = "refuse") -> None:
         if opaque not in ("refuse", "open"):
             raise PolicyError(f"opaque has to be 'refuse' or 'open', got {opaque!r}")
-        self.tools = (*policy.tools, FINAL_ANSWER)
+        self.tools: tuple[str, ...] = (*policy.tools, FINAL_ANSWER)
         self.left_open: tuple[str, ...] = ()
         """Names of the requirements, or parts of them, that are taken to close nothing."""
         self._as_tool = policy.final_answer_as_tool
@@ -99,8 +99,8 @@ class CompiledPolicy:
             asked.update(() if guard is not None else spoken)
             for tool in spoken:
                 levels[tool] = max(levels.get(tool, 0), seat.priority)
-        self.flags = Flags(guard for _, guard in guards)
-        self.guards = tuple(guards)
+        self.flags: Flags = Flags(guard for _, guard in guards)
+        self.guards: tuple[tuple[str, Guard], ...] = tuple(guards)
         self._asks = sum(1 << self._place[tool] for tool in asked)
         # Which of several forced tools wins never depends on the history: every guard always speaks.
         self._ranking = sorted(levels, key=lambda tool: (-levels[tool], self._place[tool]))
@@ -113,7 +113,7 @@ class CompiledPolicy:
         self._named = Shelf(_KEPT)
         first = Track(self.flags.bits, False, self.flags.width)
         second = Track(self.flags.bits, True, first.end)
-        self.width = second.end
+        self.width: int = second.end
         """Number of bits of a state."""
         self._tracks = (first, second)
         self._advancing: dict[str, tuple[Track, ...]] = {

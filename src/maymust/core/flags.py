@@ -30,7 +30,7 @@ class Flags:
     def __init__(self, guards: Iterable[Guard]) -> None:
         atoms = dict.fromkeys(atom for guard in guards for atom in guard.atoms())
         self.bits: dict[Atom, int] = {atom: 1 << place for place, atom in enumerate(atoms)}
-        self.width = len(self.bits)
+        self.width: int = len(self.bits)
         self._counted, self._last, self._step = self._tables(False)
         self._counted_with_failures, self._last_with_failures, self._step_with_failures = self._tables(True)
         self._trailing = tuple((atom, bit) for atom, bit in self.bits.items() if isinstance(atom, RecentAtom | PendingAtom))

@@ -50,7 +50,7 @@ class Folded:
     )
 
     def __init__(self, tools: tuple[str, ...]) -> None:
-        self.tools = tools
+        self.tools: tuple[str, ...] = tools
         self.allowed: tuple[str, ...] = ()
         self.denied: tuple[str, ...] = ()
         self.hidden: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Folded:
         self.asks: tuple[str, ...] = ()
         self.forced: str | None = None
         self.tool_choice: str = "required"
-        self.may_stop = False
+        self.may_stop: bool = False
         self.voices: tuple[Voice, ...] = ()
         self.closing: Mapping[str, tuple[Voice, ...]] = {}
         self.preventing: tuple[Voice, ...] = ()

@@ -16,7 +16,7 @@ class Buffer(Generic[T]):
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self.items: list[T] = []
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         for item in items:
             self.append(item)
 

@@ -36,7 +36,7 @@ class Permit:
         memories: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
         self._folded = folded
-        self.history = history
+        self.history: History = history
         self._seats = seats
         self._run = run
         self._memories = memories

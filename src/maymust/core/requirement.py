@@ -129,8 +129,8 @@ class Adapted:
     __slots__ = ("depends_on", "enabled", "lapses_force", "name", "on_start", "priority", "rules", "source", "version")
 
     def __init__(self, source: Any, bound: Any, name: str) -> None:
-        self.source = bound
-        self.name = name
+        self.source: Any = bound
+        self.name: str = name
         self.priority: int = _attribute(bound, source, "priority", DEFAULT_PRIORITY)
         self.enabled: bool = _attribute(bound, source, "enabled", True)
         self.lapses_force: bool = _attribute(bound, source, "lapses_force", False)

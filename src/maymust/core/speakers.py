@@ -41,15 +41,17 @@ class Speakers:
     """
 
     def __init__(self, seats: Sequence[BoundRequirement], home: ToolSet) -> None:
-        self.seats = tuple(seats)
+        self.seats: tuple[BoundRequirement, ...] = tuple(seats)
         self._home = home
         self._built_in = tuple(isinstance(seat, BuiltIn) for seat in self.seats)
         self._remembers = tuple(getattr(seat, "uses_memory", True) for seat in self.seats)
         guards = tuple(guard_of(seat) for seat in self.seats)
         whole = tuple(guard is not None and not guard.is_partial for guard in guards)
-        self.flags = Flags(guard for guard, is_whole in zip(guards, whole, strict=True) if guard is not None and is_whole)
-        self.rest = tuple(place for place, is_whole in enumerate(whole) if not is_whole)
-        self.opaque = tuple(seat for seat, built_in in zip(self.seats, self._built_in, strict=True) if not built_in)
+        self.flags: Flags = Flags(guard for guard, is_whole in zip(guards, whole, strict=True) if guard is not None and is_whole)
+        self.rest: tuple[int, ...] = tuple(place for place, is_whole in enumerate(whole) if not is_whole)
+        self.opaque: tuple[BoundRequirement, ...] = tuple(
+            seat for seat, built_in in zip(self.seats, self._built_in, strict=True) if not built_in
+        )
         self._interned = Interned()
         self._narrowers = self._steady_narrowers()
 

@@ -47,7 +47,7 @@ class ToolSet:
     __slots__ = ("all", "by_name", "by_rules", "by_situation", "names", "order", "specs", "steady", "view")
 
     def __init__(self, tools: Iterable[ToolLike]) -> None:
-        self.specs = tuple(tools)
+        self.specs: tuple[ToolLike, ...] = tuple(tools)
         self.by_name: dict[str, ToolLike] = {}
         for tool in self.specs:
             name = tool_name(tool)
@@ -58,13 +58,13 @@ class ToolSet:
             if name in self.by_name:
                 raise PolicyError(f"two tools are called {name}; rename one of them")
             self.by_name[name] = tool
-        self.names = tuple(self.by_name)
-        self.all = (*self.names, FINAL_ANSWER)
-        self.order = {name: place for place, name in enumerate(self.all)}
-        self.view = RunView(tools=self.names)
+        self.names: tuple[str, ...] = tuple(self.by_name)
+        self.all: tuple[str, ...] = (*self.names, FINAL_ANSWER)
+        self.order: dict[str, int] = {name: place for place, name in enumerate(self.all)}
+        self.view: RunView = RunView(tools=self.names)
         self.steady: frozenset[int] | None = None
-        self.by_situation = Shelf(_FOLDS)
-        self.by_rules = Shelf(_FOLDS)
+        self.by_situation: Shelf = Shelf(_FOLDS)
+        self.by_rules: Shelf = Shelf(_FOLDS)
 
     def schema_of(self, name: str, parameter: str) -> Mapping[str, Any]:
         """The tool's own schema of one parameter, empty when it has none."""

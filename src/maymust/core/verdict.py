@@ -98,14 +98,14 @@ class Voice:
         evidence: str | None = None,
         unlock: str | None = None,
     ) -> None:
-        self.requirement = requirement
-        self.priority = priority
-        self.rule = rule
-        self.order = order
-        self.seat = seat
-        self.lapses_force = lapses_force
-        self.evidence = evidence
-        self.unlock = unlock
+        self.requirement: str = requirement
+        self.priority: float = priority
+        self.rule: Rule = rule
+        self.order: int = order
+        self.seat: int = seat
+        self.lapses_force: bool = lapses_force
+        self.evidence: str | None = evidence
+        self.unlock: str | None = unlock
 
     def saying(self, rule: Rule) -> Voice:
         """The same voice with another rule on the same tool."""

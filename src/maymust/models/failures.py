@@ -21,7 +21,9 @@ class ModelFailure(RunError):
 
     def __init__(self, message: str, *, kind: FailureKind, attempts: int = 1, lost: tuple[Lost, ...] = ()) -> None:
         super().__init__(message)
-        self.kind, self.attempts, self.lost = kind, attempts, lost
+        self.kind = kind
+        self.attempts: int = attempts
+        self.lost: tuple[Lost, ...] = lost
 
     @property
     def usage(self) -> Usage:
@@ -35,7 +37,7 @@ class OutputError(RunError):
     def __init__(self, message: str, *, output: str = "", usage: Usage | None = None) -> None:
         super().__init__(message)
         self.output = output
-        self.usage = usage if usage is not None else Usage()
+        self.usage: Usage = usage if usage is not None else Usage()
 
 
 class MissingExtra(RunError, ImportError):

@@ -23,7 +23,7 @@ from maymust.models.past_call import name_of, object_text
 from maymust.models.refusals import refused_ability
 from maymust.models.sdk import failure_kind, sdk
 
-log = logging.getLogger("maymust.models")
+log: logging.Logger = logging.getLogger("maymust.models")
 
 KEY = "pydantic-ai"
 """The key in `Message.extra` under which a whole reply is kept, thinking and what providers hang on it included."""

@@ -21,7 +21,7 @@ from maymust.models.plain import read_output
 from maymust.models.refusals import refused_ability
 from maymust.models.structured import NotACall
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 RETRIES = 3
 TIMEOUT = 600.0

@@ -68,7 +68,7 @@ class PolicyFileError(PolicyError):
 
     def __init__(self, path: str, problems: Iterable[Problem], text: str = "") -> None:
         self.path = path
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.position))
+        self.problems: tuple[Problem, ...] = tuple(sorted(problems, key=lambda problem: problem.position))
         self.text = text
         lines = []
         for problem in self.problems:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from maymust.core.history import History
@@ -34,17 +34,19 @@ class ValuesOf:
     ) -> None:
         self.label = label
         self.last_only = last_only
-        self.sources = tuple(sources)
-        self.function = one_of if callable(one_of) else None
+        self.sources: tuple[Source, ...] = tuple(sources)
+        self.function: Callable[..., object] | None = one_of if callable(one_of) else None
         if self.function is not None:
             if is_async(self.function):
                 raise PolicyError(f"{label}: one_of is async; it has to answer at once with a list of values")
             self._takes_run = takes_run(self.function, f"{label}: one_of")
-        self.fit = Fit(schema, bounds)
-        self.fixed = () if one_of is None or callable(one_of) else tuple(fit for value in one_of for fit in self.fit(value))
+        self.fit: Fit = Fit(schema, bounds)
+        self.fixed: tuple[Any, ...] = (
+            () if one_of is None or callable(one_of) else tuple(fit for value in one_of for fit in self.fit(value))
+        )
         if one_of is not None and self.function is None and not self.fixed:
             raise PolicyError(f"{label}: the tool takes none of the values in one_of")
-        self.limits = one_of is not None or bool(sources)
+        self.limits: bool = one_of is not None or bool(sources)
         """Whether there is such a set at all."""
         places = [[source.tool, source.side, source.text] for source in self.sources]
         shared = json.dumps([places, last_only, schema, bounds], sort_keys=True, default=repr)

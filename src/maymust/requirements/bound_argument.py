@@ -48,15 +48,17 @@ class BoundArgument:
         self.target: str | None = target
         self.tool = target
         self.param = param
-        self.narrows = (target, param)
-        self.bounds = dict(bounds)
+        self.narrows: tuple[str, str] = (target, param)
+        self.bounds: dict[str, Any] = dict(bounds)
         self.values = values
         self.each = each
         self.optional = optional
         self.reason = reason
-        self.uses_memory = values.function is not None
+        self.uses_memory: bool = values.function is not None
         text = function_text(values.function) if values.function is not None else ""
-        self.checks = (ValuesCheck(text, text.isidentifier()),) if text and not (values.fixed or values.sources or optional) else ()
+        self.checks: tuple[ValuesCheck, ...] = (
+            (ValuesCheck(text, text.isidentifier()),) if text and not (values.fixed or values.sources or optional) else ()
+        )
         # Checked once; the rules of the run differ from it in their values only.
         self._open = Rule(target, arguments={param: self._fragment(list(values.fixed) or ["a value"])}, reason=reason or self._origin())
         self._closed = (Rule(target, allowed=False, reason=reason or self._missing()),)

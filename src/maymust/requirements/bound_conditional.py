@@ -74,7 +74,7 @@ class BoundConditional:
         self.consecutive = consecutive
         self.checks = checks
         self.reason = reason
-        self.uses_memory = bool(checks)
+        self.uses_memory: bool = bool(checks)
         self._counts = least > 0 or most is not None
         self._made: dict[Any, tuple[Rule, ...]] = {}
 

@@ -48,12 +48,12 @@ class BoundSame:
         self.priority = priority
         self.enabled = enabled
         self.target: str | None = conditions.target
-        self.tool = conditions.target
+        self.tool: str = conditions.target
         self.same = same
         self.conditions = conditions
         self.reason = reason
-        self.narrows = (self.tool, same.own)
-        self.is_steady = not conditions.follows
+        self.narrows: tuple[str, str] = (self.tool, same.own)
+        self.is_steady: bool = not conditions.follows
         """Its rules differ in nothing but their values, as long as they allow."""
         self._places = places
         self._schema = schema

@@ -32,18 +32,18 @@ class FunctionRequirement:
     ) -> None:
         if not callable(function):
             raise PolicyError(f"@requirement needs a function of (history) or (history, run), got {function!r}")
-        self.name = name or function_text(function)
+        self.name: str = name or function_text(function)
         self.function = function
-        self.targets = None if targets is None else as_targets(targets)
-        self.priority = check_priority(priority, self.name)
-        self.depends_on = None if depends_on is None else as_targets(depends_on)
+        self.targets: tuple[Any, ...] | None = None if targets is None else as_targets(targets)
+        self.priority: int = check_priority(priority, self.name)
+        self.depends_on: tuple[Any, ...] | None = None if depends_on is None else as_targets(depends_on)
         if not isinstance(stable_once_true, bool):
             raise PolicyError(f"{self.name}: stable_once_true has to be True or False, got {stable_once_true!r}")
         self.stable_once_true = stable_once_true
-        self.max_denials = check_denials(max_denials, self.name)
-        self.enabled = check_enabled(enabled, self.name)
+        self.max_denials: int | None = check_denials(max_denials, self.name)
+        self.enabled: bool = check_enabled(enabled, self.name)
         self.version = version
-        self.is_async = is_async(function)
+        self.is_async: bool = is_async(function)
         self._takes_run = takes_run(function, self.name)
         self.__doc__ = getattr(function, "__doc__", None)
 
@@ -65,16 +65,18 @@ class BoundFunction:
 
     def __init__(self, source: FunctionRequirement, tools: Sequence[ToolLike]) -> None:
         self.source = source
-        self.name = source.name
-        self.priority = source.priority
-        self.enabled = source.enabled
-        self.version = source.version
-        self.is_async = source.is_async
+        self.name: str = source.name
+        self.priority: int = source.priority
+        self.enabled: bool = source.enabled
+        self.version: str | int | None = source.version
+        self.is_async: bool = source.is_async
         self._tools = tools
-        self.targets = None if source.targets is None else _resolved(source.targets, tools, f"{self.name}: targets")
-        self.stable_once_true = source.stable_once_true
-        self.max_denials = source.max_denials
-        self.depends_on = None if source.depends_on is None else _resolved(source.depends_on, tools, f"{self.name}: depends_on")
+        self.targets: frozenset[str] | None = None if source.targets is None else _resolved(source.targets, tools, f"{self.name}: targets")
+        self.stable_once_true: bool = source.stable_once_true
+        self.max_denials: int | None = source.max_denials
+        self.depends_on: frozenset[str] | None = (
+            None if source.depends_on is None else _resolved(source.depends_on, tools, f"{self.name}: depends_on")
+        )
 
     def rules(self, history: History, run: RunView, /) -> Any:
         """The function's rules, checked against `targets`; an awaitable of them when it is async."""

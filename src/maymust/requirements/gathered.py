@@ -24,11 +24,11 @@ class Source:
     __slots__ = ("is_code", "read", "side", "text", "tool")
 
     def __init__(self, tool: str, side: str, text: str, read: Callable[[Any], Iterable[Any]], *, is_code: bool = False) -> None:
-        self.tool = tool
+        self.tool: str = tool
         self.side = side
-        self.text = text
-        self.read = read
-        self.is_code = is_code
+        self.text: str = text
+        self.read: Callable[[Any], Iterable[Any]] = read
+        self.is_code: bool = is_code
 
     def values(self, step: Step) -> Iterable[Any]:
         """The values in one step."""
@@ -139,8 +139,8 @@ class Snapshot:
 
     def __init__(self, values: Iterable[Any]) -> None:
         distinct = {key_of(value): value for value in values}
-        self.key = tuple(distinct)
-        self.values = list(distinct.values())
+        self.key: tuple[Any, ...] = tuple(distinct)
+        self.values: list[Any] = list(distinct.values())
 
 
 class Gathered(StepLog):

@@ -103,18 +103,18 @@ class BoundAskPermission:
 
     def __init__(self, source: AskPermissionRequirement, include: tuple[str, ...] | None, exclude: frozenset[str]) -> None:
         self.source = source
-        self.name = source.name or ("ask" if include is None else f"ask:{','.join(include)}")
-        self.priority = source.priority
-        self.enabled = source.enabled
+        self.name: str = source.name or ("ask" if include is None else f"ask:{','.join(include)}")
+        self.priority: int = source.priority
+        self.enabled: bool = source.enabled
         self.include = include
         self.exclude = exclude
-        self.handler = source.handler
-        self.when = source.when
-        self.remember_choices = source.remember_choices
-        self.remember_in = source.remember_in
-        self.hide_disallowed = source.hide_disallowed
-        self.always_allow = source.always_allow
-        self.never_closes = source.always_allow or not source.remember_choices
+        self.handler: Callable[..., Any] | None = source.handler
+        self.when: Mapping[str, Fragment] | None = source.when
+        self.remember_choices: bool = source.remember_choices
+        self.remember_in: ApprovalMemory | None = source.remember_in
+        self.hide_disallowed: bool = source.hide_disallowed
+        self.always_allow: bool = source.always_allow
+        self.never_closes: bool = source.always_allow or not source.remember_choices
         """Its rules ask and close nothing, unless a decision asks to be remembered."""
         self._made: dict[Any, tuple[Rule, ...]] = {}
         self._rules: dict[Any, Rule] = {}

@@ -52,12 +52,12 @@ class Check:
     def __init__(self, function: Callable[..., Any], label: str) -> None:
         self._function = function
         self._takes_run = takes_run(function, f"{label}: custom_checks")
-        self.label = label
-        self.text = function_text(function)
+        self.label: str = label
+        self.text: str = function_text(function)
         # What its author promises of it, as attributes of the function: verification relies on it, nothing else does.
-        self.stable_once_true = bool(getattr(function, "stable_once_true", False))
-        self.max_denials = check_denials(getattr(function, "max_denials", None), f"{label}: the check {self.text}")
-        self.depends_on = getattr(function, "depends_on", None)
+        self.stable_once_true: bool = bool(getattr(function, "stable_once_true", False))
+        self.max_denials: int | None = check_denials(getattr(function, "max_denials", None), f"{label}: the check {self.text}")
+        self.depends_on: Any = getattr(function, "depends_on", None)
 
     def __call__(self, history: History, run: RunView) -> bool:
         """Ask it. Raises PolicyError when it raises, or gives anything but True or False."""

@@ -149,10 +149,10 @@ class BoundAfterUntrusted:
         unless: Mapping[str, Mapping[str, Part]],
     ) -> None:
         self.source = source
-        self.name = source.name or "after_untrusted"
-        self.priority = source.priority
-        self.enabled = source.enabled
-        self.handler = source.handler
+        self.name: str = source.name or "after_untrusted"
+        self.priority: int = source.priority
+        self.enabled: bool = source.enabled
+        self.handler: Callable[..., Any] | None = source.handler
         self.effects = effects
         self.outside = outside
         self.unless = unless

@@ -55,8 +55,8 @@ class FunctionArguments:
         self._fields = {parameter.name: _Field(parameter, tool) for parameter in parameters.listed}
         self._further = None if parameters.further is ABSENT else _Field(Parameter("**", parameters.further, ABSENT, ""), tool)
         self._taken = parameters.taken
-        self.schema = self._build_schema()
-        self.secrets = frozenset(name for name, field in self._fields.items() if field.secret)
+        self.schema: dict[str, Any] = self._build_schema()
+        self.secrets: frozenset[str] = frozenset(name for name, field in self._fields.items() if field.secret)
 
     def _build_schema(self) -> dict[str, Any]:
         named = [(name, field) for name, field in self._fields.items()]

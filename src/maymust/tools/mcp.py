@@ -17,7 +17,7 @@ from maymust.tools.mcp_changes import Changes, ToolsChanged
 from maymust.tools.mcp_connection import HereHome, Home, ThreadHome, background
 from maymust.tools.mcp_results import cause, described, pages, safe_name, server_text, value_of
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS = (1, 2, 5, 15, 30)
 

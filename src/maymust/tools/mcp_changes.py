@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from maymust.tools.function_tool import Tool
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

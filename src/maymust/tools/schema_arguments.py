@@ -25,8 +25,8 @@ class SchemaArguments:
             own: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
         except (TypeError, ValueError) as error:
             raise PolicyError(f"Tool {tool!r}: its parameters are no JSON: {error}.") from error
-        self.schema = {"type": "object", "properties": {}, **own}
-        self.secrets = frozenset(
+        self.schema: dict[str, Any] = {"type": "object", "properties": {}, **own}
+        self.secrets: frozenset[str] = frozenset(
             name for name, body in self.schema["properties"].items() if isinstance(body, dict) and body.get("writeOnly")
         )
         self._check = compile_schema(self.schema, whose=f"The parameters of tool {tool!r}") if validate else None

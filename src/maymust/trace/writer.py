@@ -36,7 +36,7 @@ class TraceWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, append: bool = False, deltas: bool = False) -> None:
-        self.path = os.fspath(path)
+        self.path: str = os.fspath(path)
         self._deltas = deltas
         self._state: Callable[[], RunState] | None = None
         self._file: FileIO | None = None

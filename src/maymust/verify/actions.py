@@ -53,7 +53,7 @@ class Actions:
     ) -> None:
         self.automaton = automaton
         self.interference = interference
-        self.moves = 0
+        self.moves: int = 0
         self._closed = closed
         self._avoid = avoid
         self._watch = watch

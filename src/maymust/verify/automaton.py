@@ -36,10 +36,12 @@ class World:
         present: Iterable[object] | None = None,
         loads: Mapping[str, Iterable[object]] | None = None,
     ) -> None:
-        self.may_fail = frozenset(_known(tools, may_fail, "may_fail"))
-        self.may_be_denied = frozenset(_known(tools, may_be_denied, "may_be_denied"))
-        self.loads = {_known(tools, (one,), "loads")[0]: _known(tools, many, f"loads[{one}]") for one, many in (loads or {}).items()}
-        self.present = tuple(tools) if present is None else _known(tools, present, "present")
+        self.may_fail: frozenset[str] = frozenset(_known(tools, may_fail, "may_fail"))
+        self.may_be_denied: frozenset[str] = frozenset(_known(tools, may_be_denied, "may_be_denied"))
+        self.loads: dict[str, tuple[str, ...]] = {
+            _known(tools, (one,), "loads")[0]: _known(tools, many, f"loads[{one}]") for one, many in (loads or {}).items()
+        }
+        self.present: tuple[str, ...] = tuple(tools) if present is None else _known(tools, present, "present")
 
 
 def _known(tools: Sequence[str], named: Iterable[object], where: str) -> tuple[str, ...]:
@@ -65,11 +67,11 @@ class Automaton:
 
     def __init__(self, policy: Source, world: World) -> None:
         self.world = world
-        self.compiled = CompiledPolicy(policy, opaque="open")
-        self.tools = self.compiled.tools
-        self.final = len(self.tools) - 1
+        self.compiled: CompiledPolicy = CompiledPolicy(policy, opaque="open")
+        self.tools: tuple[str, ...] = self.compiled.tools
+        self.final: int = len(self.tools) - 1
         self._place = {name: place for place, name in enumerate(self.tools)}
-        self.requirements = tuple(one for one in policy.requirements if one.enabled)
+        self.requirements: tuple[BoundRequirement, ...] = tuple(one for one in policy.requirements if one.enabled)
         self._flags = (1 << self.compiled.flags.width) - 1
         self._extra = self.compiled.width
         self._read_persons()
@@ -78,7 +80,7 @@ class Automaton:
         self._read_clauses()
         self._events = tuple(self._events_of(place) for place in range(self.final))
         self._known: dict[int, Situation] = {}
-        self.start = self.compiled.start()
+        self.start: int = self.compiled.start()
 
     # --- construction ---
     def _bit(self) -> int:
@@ -116,7 +118,7 @@ class Automaton:
 
     def _read_opaque(self, specs: Sequence[ToolLike]) -> None:
         """Give a bit to each condition that stays true once it has passed: set by the first call of a tool that it may close."""
-        self.opaque = opaque_of(self.requirements, self.tools, specs)
+        self.opaque: tuple[Opaque, ...] = opaque_of(self.requirements, self.tools, specs)
         self._passed = {one: self._bit() for one in self.opaque if one.stable_once_true}
         self._passing = {
             place: sum(bit for one, bit in self._passed.items() if place in one.targets)
@@ -137,7 +139,7 @@ class Automaton:
             self.levels[place] = max(self.levels.get(place, 0), priorities[name])
             masks = BitGuard(guard, self.compiled.flags.bits, self._place, self._place)
             clauses.append(Clause(name, priorities[name], guard, masks, bits, place))
-        self.clauses = tuple(clauses)
+        self.clauses: tuple[Clause, ...] = tuple(clauses)
         self._judge = Judge(self.tools, self.clauses, self.levels)
         self._attention = self._owes = self._pending = 0
         closers: dict[int, tuple[int, int, tuple[int, ...]]] = {}

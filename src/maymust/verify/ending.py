@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from maymust.verify.actions import Actions
+from maymust.verify.automaton import Automaton
 from maymust.verify.hopeless import Hopeless
 from maymust.verify.stubborn import Stubborn
 
@@ -21,8 +22,8 @@ class Ending:
 
     def __init__(self, actions: Actions, limit: int) -> None:
         self.actions = actions
-        self.automaton = actions.automaton
-        self.looked = 0
+        self.automaton: Automaton = actions.automaton
+        self.looked: int = 0
         self._limit = self._left = limit
         self._stubborn = Stubborn(actions)
         self._hopeless = Hopeless(actions.automaton, actions.interference, actions.out_of_use)

@@ -22,13 +22,13 @@ class Graph:
 
     def __init__(self, automaton: Automaton, start: int, limit: int) -> None:
         self.automaton = automaton
-        self.states = [start]
-        self.number = {start: 0}
+        self.states: list[int] = [start]
+        self.number: dict[int, int] = {start: 0}
         self.situations: list[Situation] = []
         self.moves: list[list[Move]] = []
-        self.complete = True
-        self.edges = 0
-        self.branches = False
+        self.complete: bool = True
+        self.edges: int = 0
+        self.branches: bool = False
         """True when some call may lead to several states: the world has a say."""
         self._parents: list[tuple[int, Event] | None] = [None]
         self._explore(limit)
@@ -141,12 +141,12 @@ class Regions:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.sources = graph.backwards()
+        self.sources: list[list[int]] = graph.backwards()
         ends = list(graph.ends())
-        self.distance = {number: steps + 1 for number, steps in graph.leading_to(ends, self.sources).items()}
+        self.distance: dict[int, int] = {number: steps + 1 for number, steps in graph.leading_to(ends, self.sources).items()}
         if graph.branches:
-            self.safe = self._safe(ends)
-            self.guaranteed = self._guaranteed(ends)
+            self.safe: dict[int, int] = self._safe(ends)
+            self.guaranteed: dict[int, int] = self._guaranteed(ends)
         else:
             self.safe = self.guaranteed = self.distance
 

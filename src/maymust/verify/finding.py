@@ -15,8 +15,8 @@ class Kind:
     __slots__ = ("code", "name", "severity")
 
     def __init__(self, code: str, name: str, severity: Severity) -> None:
-        self.code = code
-        self.name = name
+        self.code: str = code
+        self.name: str = name
         self.severity: Severity = severity
 
 

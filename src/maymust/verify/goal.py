@@ -45,8 +45,8 @@ class Goal:
         near: int = NEAR,
     ) -> None:
         self.automaton = automaton
-        self.exact = True
-        self.looked = 0
+        self.exact: bool = True
+        self.looked: int = 0
         self._limit = limit
         self._near = near
         self._avoid = avoid
@@ -67,7 +67,7 @@ class Goal:
         )
         needed = {} if overridden else self._read_needed()
         may_fail = automaton.world.may_fail
-        self.needed = frozenset(tool for tool, (failures, _) in needed.items() if not failures or tool not in may_fail)
+        self.needed: frozenset[str] = frozenset(tool for tool, (failures, _) in needed.items() if not failures or tool not in may_fail)
         self._fields = tuple((*automaton.compiled.field_of(tool, failures), times) for tool, (failures, times) in needed.items())
 
     def _read_needed(self) -> dict[str, tuple[bool, int]]:

@@ -38,17 +38,17 @@ class Interference:
         self._guards = guards
         self._read_forces()
         self._read_bars()
-        self.spacers = self._find_spacers()
-        self.spacer = self.spacers[0] if self.spacers else None
-        self.looks_back = any(isinstance(atom, LastAtom | RecentAtom) for guard in guards for atom in guard.bars)
-        self.why_not = self._find_obstacle()
-        self.disturbs = self._pairs()
-        self.matters = tuple(self.chain[action] | self._judged_by[action] for action in range(self._count))
-        self.writers = tuple(
+        self.spacers: tuple[int, ...] = self._find_spacers()
+        self.spacer: int | None = self.spacers[0] if self.spacers else None
+        self.looks_back: bool = any(isinstance(atom, LastAtom | RecentAtom) for guard in guards for atom in guard.bars)
+        self.why_not: str | None = self._find_obstacle()
+        self.disturbs: tuple[int, ...] = self._pairs()
+        self.matters: tuple[int, ...] = tuple(self.chain[action] | self._judged_by[action] for action in range(self._count))
+        self.writers: tuple[int, ...] = tuple(
             sum(1 << action for action in range(self._count) if self.chain[action] >> tool & 1) for tool in range(self._count)
         )
         final_bars = self._bits(atom.tool for guard in self._of[self._count] for atom in guard.bars if isinstance(atom, CountedAtom))
-        self.spoilers = self._actions_of(final_bars | self._bits(atom.tool for guard in guards for atom in guard.pending))
+        self.spoilers: int = self._actions_of(final_bars | self._bits(atom.tool for guard in guards for atom in guard.pending))
 
     def calls(self, action: int, name: str) -> bool:
         """Whether an action may call a tool."""
@@ -70,8 +70,8 @@ class Interference:
             for atom in guard.forces:
                 if isinstance(atom, LastAtom) and atom.tool != FINAL_ANSWER:
                     forced[self._place(atom.tool)].add(self._place(guard.target))
-        self.forced_after = tuple(frozenset(tools) for tools in forced)
-        self.triggers = sum(1 << place for place, tools in enumerate(forced) if tools)
+        self.forced_after: tuple[frozenset[int], ...] = tuple(frozenset(tools) for tools in forced)
+        self.triggers: int = sum(1 << place for place, tools in enumerate(forced) if tools)
         chains = []
         for action in range(self._count):
             chain, waiting = {action}, [action]
@@ -80,8 +80,8 @@ class Interference:
                 chain |= fresh
                 waiting.extend(fresh)
             chains.append(sum(1 << tool for tool in chain))
-        self.chain = tuple(chains)
-        self.overriders = sum(
+        self.chain: tuple[int, ...] = tuple(chains)
+        self.overriders: int = sum(
             1 << action
             for action in range(self._count)
             if any(self._count in forced[tool] for tool in range(self._count) if chains[action] >> tool & 1)

@@ -61,7 +61,7 @@ class Shortest:
 
     def __init__(self, sweep: Sweep, interference: Interference, limit: int) -> None:
         self.automaton: Automaton = sweep.automaton
-        self.looked = 0
+        self.looked: int = 0
         self._sweep = sweep
         self._limit = limit
         self._tools = harmful(sweep.automaton, interference)

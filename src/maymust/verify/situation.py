@@ -49,11 +49,11 @@ class Situation:
         forced: int | None = None,
         notes: tuple[Note, ...] = (),
     ) -> None:
-        self.tools = tools
-        self.may_stop = may_stop
+        self.tools: tuple[int, ...] = tools
+        self.may_stop: bool = may_stop
         self.fault: Fault | None = fault
-        self.forced = forced
-        self.notes = notes
+        self.forced: int | None = forced
+        self.notes: tuple[Note, ...] = notes
 
 
 class Clause:
@@ -62,13 +62,13 @@ class Clause:
     __slots__ = ("bits", "lapse", "name", "partial", "place", "priority")
 
     def __init__(self, name: str, priority: int, guard: Guard, bits: BitGuard, flags: Mapping[Atom, int], place: int) -> None:
-        self.name = name
-        self.priority = priority
-        self.bits = bits
-        self.place = place
-        self.partial = guard.is_partial
+        self.name: str = name
+        self.priority: int = priority
+        self.bits: BitGuard = bits
+        self.place: int = place
+        self.partial: bool = guard.is_partial
         # After a call of the tool itself a force is given up on purpose: no lapse to speak of.
-        self.lapse = sum(flags[atom] for atom in guard.forces if isinstance(atom, LastAtom) and atom.tool != guard.target)
+        self.lapse: int = sum(flags[atom] for atom in guard.forces if isinstance(atom, LastAtom) and atom.tool != guard.target)
 
     def speaks(self, flags: int) -> bool:
         """Whether the rule says anything in a state: closes, forces or prevents the end."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from maymust.core.guard import CountedAtom
 from maymust.verify.actions import Actions, Outcomes
+from maymust.verify.automaton import Automaton
+from maymust.verify.interference import Interference
 
 
 class Stubborn:
@@ -17,8 +19,8 @@ class Stubborn:
 
     def __init__(self, actions: Actions) -> None:
         self.actions = actions
-        self.automaton = actions.automaton
-        self.interference = actions.interference
+        self.automaton: Automaton = actions.automaton
+        self.interference: Interference = actions.interference
         self._tools = range(self.automaton.final)
         self._needs = self._read_needs()
         self._debts = self._read_debts()

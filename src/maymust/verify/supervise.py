@@ -35,7 +35,7 @@ class SupervisedPolicy(Policy):
         super().__init__(policy.requirements, tools=policy.specs, final_answer_as_tool=policy.final_answer_as_tool)
         self.plain = policy
         """The policy that is supervised."""
-        self.supervisor = Supervisor(Automaton(policy, world), max_turns=max_turns, limit=limit)
+        self.supervisor: Supervisor = Supervisor(Automaton(policy, world), max_turns=max_turns, limit=limit)
         self._extras: dict[object, Extra] = {}
 
     def permit(

@@ -38,7 +38,7 @@ class Sweep:
 
     def __init__(self, automaton: Automaton, interference: Interference, limit: int) -> None:
         self.automaton = automaton
-        self.looked = 0
+        self.looked: int = 0
         self._actions = Actions(automaton, interference, watch=self._look)
         self._stubborn = Stubborn(self._actions)
         # Questions are asked with actions of their own, so that what they come across is not noted with a wrong way.
@@ -48,7 +48,7 @@ class Sweep:
         self.dead_end: Way | None = None
         self.circle: Way | None = None
         self.callable: set[int] = set()
-        self.silent = set(range(len(automaton.clauses)))
+        self.silent: set[int] = set(range(len(automaton.clauses)))
         self.early: dict[int, Way] = {}
         """States before the last step that some rule asks for: all of them."""
         self._limit = limit
@@ -57,7 +57,7 @@ class Sweep:
         self._triggers = interference.triggers
         self._unsettled = any(guard.pending for guard in self._guards) or bool(interference.overriders)
         self._unseen = (1 << automaton.final) - 1
-        self.complete = True
+        self.complete: bool = True
         roots = self._go_early()
         try:
             self._go(roots)

@@ -108,7 +108,8 @@ def permit(parts: dict[str, Any]) -> str:
             "One full decision: which of the tools may be called, which must, and whether the run may end. Limits, orders, forces and "
             "minima in turns; both sides have the same ones. Each decision of maymust is about a history that is one step longer than "
             "the one before it. BeeAI's decision is `create_request`, without the system prompt that it renders from it. It walks the "
-            f"history once for each requirement; where one decision would take more than 5 s it is left out. {made(part)}",
+            f"history once for each requirement; where one decision would take more than {part['longest_decision']:g} s it is left out. "
+            f"{made(part)}",
             table(head, rows),
             "For scale, one decision about one tool by libraries that know nothing of agents, with policies parsed and machines built "
             f"beforehand. {made(scale)}",
@@ -130,10 +131,10 @@ def loop(parts: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "## The loop",
-            "Processor time of a step: one model call that asks for one call of one tool, and that call. Growth is the last figure over "
-            "the first of 100 steps and more; memory is the peak of the longest run, and what of it came during the run. smolagents has "
-            "no async tools and gets a sync one. Where a run would take more than 80 s it is left out: the time per step grows with the "
-            f"run, so it takes hours. {made(part)}",
+            "Processor time of a step: one model call that asks for one call of one tool, and that call. Growth: a step of the longest run "
+            "over one of 100 steps. Memory: the peak of the longest run, and what of it came during the run. smolagents has no async tools "
+            f"and gets a sync one. Where a run would take more than {part['longest_run']:g} s of the processor, as the time a step has "
+            f"grown so far, it is left out. {made(part)}",
             table(head, rows),
             f"1,000 runs of 3 steps at once in one process, each in a turn of the event loop (smolagents: each in a thread). {made(many)}",
             table(["", "a step", "memory"], crowd),

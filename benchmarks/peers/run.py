@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +29,6 @@ SLOW = 5.0
 """A measurement that takes more processor seconds is made once."""
 
 
-def of_children() -> float:
-    """Processor seconds of all finished child processes."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 @dataclass
 class Job:
     """One measurement: which framework, which task of the worker with which arguments, and the values so far."""
@@ -48,14 +42,15 @@ class Job:
 
     def once(self, limit: float) -> None:
         """Measure once more."""
-        started, used = time.perf_counter(), of_children()
+        started = time.perf_counter()
         try:
             self.found.append(worker(self.name, self.task, self.given, limit))
+            self.used = self.found[-1]["used"]
         except subprocess.TimeoutExpired:
             self.failed = f"stopped after {limit:.0f} s"
         except subprocess.CalledProcessError as error:
             self.failed = (error.stderr or "").strip().splitlines()[-1][:200] if error.stderr else f"exit code {error.returncode}"
-        self.used, seconds = of_children() - used, time.perf_counter() - started
+        seconds = time.perf_counter() - started
         given = json.dumps(self.given)[:80]
         sys.stderr.write(f"  {self.name} {self.task} {given}: {seconds:.1f} s, {self.used:.1f} s of the processor {self.failed}\n")
 
@@ -91,12 +86,11 @@ def worker(name: str, task: str, given: dict[str, Any], limit: float) -> dict[st
     return found
 
 
-def rounds(jobs: list[Job], times: int, limit: float, done: Callable[[Job], None] | None = None) -> list[Job]:
-    """All jobs, `times` times, interleaved; slow ones and failed ones once."""
-    for number in range(times):
-        for job in jobs[number % max(len(jobs), 1) :] + jobs[: number % max(len(jobs), 1)]:
-            if number == 0 or (job.used < SLOW and not job.failed):
-                job.once(limit)
-                if done is not None:
-                    done(job)
+def rounds(jobs: list[Job], times: int, limit: float, at_once: int = 1) -> list[Job]:
+    """All jobs, `times` times, in turns, so many at once; slow ones and failed ones once."""
+    with ThreadPoolExecutor(at_once) as pool:
+        for number in range(times):
+            turn = number % max(len(jobs), 1)
+            due = [job for job in jobs[turn:] + jobs[:turn] if number == 0 or (job.used < SLOW and not job.failed)]
+            list(pool.map(lambda job: job.once(limit), due))
     return jobs

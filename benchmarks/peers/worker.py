@@ -1,7 +1,7 @@
 """One measurement of one framework, in that framework's own virtualenv: `python -m benchmarks.peers.worker NAME TASK JSON`.
 
 Prints one line of JSON. Time is that of the processor, of all threads of the process, without what was spent on imports and on making
-the agent.
+the agent; `used` is what the whole process took.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     module = importlib.import_module(f"benchmarks.peers.of_{name}")
-    print(json.dumps(TASKS[task](module, **json.loads(given))))
+    found = TASKS[task](module, **json.loads(given))
+    print(json.dumps({**found, "used": time.process_time()}))
 
 
 if __name__ == "__main__":

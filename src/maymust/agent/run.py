@@ -39,7 +39,9 @@ class ToolSource(Protocol):
 
     @property
     def tools(self) -> Sequence[Tool]: ...
-    def on_change(self, listener: Callable[[Any], None]) -> Callable[[], None]: ...
+    def on_change(self, listener: Callable[[Any], None]) -> Callable[[], None]:
+        """Call `listener` with what came and went (a `ToolsChange`), from now on until the function that is returned is called."""
+        ...
 
 
 class Run(Generic[T]):

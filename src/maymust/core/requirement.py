@@ -54,7 +54,9 @@ class Requirement(Protocol):
     takes part in the policy's hash. One requirement may serve any number of policies and runs, so it holds no state of a run.
     """
 
-    def rules(self, history: History, run: RunView, /) -> GivenRules | Awaitable[GivenRules]: ...
+    def rules(self, history: History, run: RunView, /) -> GivenRules | Awaitable[GivenRules]:
+        """The rules in this history; None and nothing are no rules. A coroutine is awaited in the agent's loop only."""
+        ...
 
 
 class BoundRequirement(Protocol):
@@ -71,7 +73,9 @@ class BoundRequirement(Protocol):
     def priority(self) -> int: ...
     @property
     def enabled(self) -> bool: ...
-    def rules(self, history: History, run: RunView, /) -> Any: ...
+    def rules(self, history: History, run: RunView, /) -> Any:
+        """The rules in this history."""
+        ...
 
 
 @runtime_checkable

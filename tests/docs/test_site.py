@@ -42,12 +42,12 @@ def test_a_dead_link_is_an_error(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
     dead = ["[gone](gone.md)", "[gone](other.md#no-heading)", "[gone](#nowhere)", "![gone](gone.png)"]
-    text = "# Pages\n\n## All\n\n- [other](other.md#heading)\n\n" + "\n\n".join(dead) + "\n"
+    text = "# Pages\n\n## All\n\n- [other](other.md)\n\n[lives](other.md#heading)\n\n" + "\n\n".join(dead) + "\n"
     (source / "index.md").write_text(text, encoding="utf-8")
     (source / "other.md").write_text("# Other\n\n## Heading\n", encoding="utf-8")
     done = build(source, tmp_path / "site")
     assert done.returncode
-    for line, target in ((7, "gone.md"), (9, "no-heading"), (11, "nowhere"), (13, "gone.png")):
+    for line, target in ((9, "gone.md"), (11, "no-heading"), (13, "nowhere"), (15, "gone.png")):
         assert re.search(rf"index.md:{line}: WARNING: .*{target}", done.stderr), done.stderr
     assert done.stderr.count("WARNING") == len(dead), "the link that lives is none of them"
 

@@ -494,6 +494,36 @@ def test_a_cancelled_call_is_cancelled_at_the_server_and_counts_as_failed() -> N
     run(main)
 
 
+def test_a_call_that_waits_for_another_one_can_be_taken_back() -> None:
+    async def main() -> None:
+        server, go, begun, ran = shop(), asyncio.Event(), asyncio.Event(), list[str]()
+
+        @server.tool()
+        async def slow(name: str) -> str:
+            ran.append(name)
+            begun.set()
+            await go.wait()
+            return name
+
+        once = ConditionalRequirement("slow", max_invocations=2)
+        async with proxied(policy(once, tools=[*TOOLS, "slow"]), server) as client:
+            first, second, third = (asyncio.create_task(client.call_tool("slow", {"name": name})) for name in ("a", "b", "c"))
+            await begun.wait()
+            # The third one hangs on how the first two come back, and what comes after it waits in line.
+            after = asyncio.create_task(client.call_tool("think", {}))
+            await asyncio.sleep(0.05)
+            assert not after.done()
+            third.cancel()
+            await asyncio.gather(third, return_exceptions=True)
+            go.set()
+            assert [text(result) for result in await asyncio.gather(first, second, after)] == ["a", "b", "thought"]
+            assert (await client.call_tool("slow", {"name": "d"})).is_error
+            assert text(await client.call_tool("search", {"q": "x"})) == "found x"
+        assert ran == ["a", "b"]
+
+    run(main)
+
+
 def test_a_call_that_waits_for_a_person_can_be_taken_back() -> None:
     async def main() -> None:
         asked, ran = asyncio.Event(), list[str]()

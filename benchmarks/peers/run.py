@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,10 @@ SLOW = 5.0
 
 @dataclass
 class Job:
-    """One measurement: which framework, which task of the worker with which arguments, and the values so far."""
+    """One measurement: which framework, which task of the worker with which arguments, and the values so far.
+
+    measure  what makes it; without it `worker`, in a process of the framework's virtualenv
+    """
 
     name: str
     task: str
@@ -39,12 +42,13 @@ class Job:
     used: float = 0.0
     found: list[dict[str, Any]] = field(default_factory=list)
     failed: str = ""
+    measure: Callable[[str, str, dict[str, Any], float], dict[str, Any]] | None = None
 
     def once(self, limit: float) -> None:
         """Measure once more."""
         started = time.perf_counter()
         try:
-            self.found.append(worker(self.name, self.task, self.given, limit))
+            self.found.append((self.measure or worker)(self.name, self.task, self.given, limit))
             self.used = self.found[-1]["used"]
         except subprocess.TimeoutExpired:
             self.failed = f"stopped after {limit:.0f} s"

@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
-SETUP = @MAKECMDGOALS='$(MAKECMDGOALS)' $(PYTHON) scripts/setup_venv.py $(VENV)
+# The script tells an old Python what it needs, but one that is older still cannot read the script.
+READS = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 7) and "maymust: this needs Python 3.11, 3.12 or 3.13: make PYTHON=...")'
+SETUP = @$(READS) && MAKECMDGOALS='$(MAKECMDGOALS)' $(PYTHON) scripts/setup_venv.py $(VENV)
 
 # As it was typed, `$` and quotes included; not set at all unless it was given.
 ifneq ($(origin QUESTION),undefined)

@@ -58,3 +58,13 @@ def test_where_no_virtualenv_can_be_made_the_error_says_why(tmp_path: Path) -> N
     assert done.returncode == 1
     assert "no virtualenv could be made" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("version", ["(2, 7)", "(3, 6)"])
+def test_a_python_too_old_to_read_the_script_is_told_what_is_needed(version: str, tmp_path: Path) -> None:
+    old = tmp_path / "python"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.version_info = {version}; exec(sys.argv[1])" "$2"\n')
+    old.chmod(0o755)
+    done = subprocess.run(["make", "demo", f"PYTHON={old}"], cwd=SCRIPT.parent.parent, capture_output=True, text=True)
+    assert done.returncode
+    assert "this needs Python 3.11, 3.12 or 3.13" in done.stderr

@@ -17,6 +17,7 @@ PATIENCE = 10.0
 """So many seconds a call waits for one that was asked for before it and does not come: somebody else may have answered that one."""
 
 _SAME_ID = Admission(False, "not now: another call of this turn has the same id")
+_WITHDRAWN = Admission(False, "not now: it was taken back")
 _NOBODY_CAME = Admission(False, "not yet: it depends on a call before it, which has not been run; ask for it again")
 
 
@@ -126,6 +127,18 @@ class Passage:
         with self._lock:
             self._doomed[call_id] = outcome
             self.leave(call_id, outcome)
+
+    def withdraw(self, call_id: str) -> None:
+        """Say of a call that nobody wants it any more. Without a word on it yet it is refused, and those behind it go on."""
+        with self._lock:
+            call = self._call(call_id)
+            if call is None:
+                return
+            if call_id in self._decided:
+                self.leave(call_id, Outcome.REFUSED)
+            else:
+                self._decide(call, _WITHDRAWN)
+                self._pump()
 
     @property
     def pending(self) -> list[dict[str, Any]]:

@@ -91,13 +91,13 @@ class Calls:
                 # What runs may still take effect.
                 relay.session.leave(call.call_id, Outcome.FAILED)
             else:
-                relay.session.doom(call.call_id)
+                relay.session.withdraw(call.call_id)
             raise
         except Gone:
             raise
         except Exception as fault:
             # A handler that raises, say: the call stays closed.
-            relay.session.doom(call.call_id)
+            relay.session.withdraw(call.call_id)
             said = str(fault) if isinstance(fault, MaymustError) else f"a rule or a handler raised {type(fault).__name__}"
             if isinstance(fault, Faulted):
                 said = "the server does not list its tools"

@@ -16,7 +16,7 @@ from maymust.mcp_proxy.messages import LIST, plain
 from maymust.mcp_proxy.peer import Peer
 from maymust.models.chat_model import ToolDefinition
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _MOST_PAGES = 1000
 
@@ -36,7 +36,7 @@ class Catalog:
         self.tools: dict[str, dict[str, Any]] = {}
         self.rest: dict[str, Any] = {}
         """What was in the server's answer beside the tools."""
-        self.is_known = False
+        self.is_known: bool = False
 
     @property
     def present(self) -> tuple[str, ...]:

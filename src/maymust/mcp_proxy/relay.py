@@ -32,7 +32,7 @@ from maymust.mcp_proxy.peer import Faulted, Gone, Peer
 from maymust.mcp_proxy.session import Session
 from maymust.mcp_proxy.subscriptions import Subscriptions, with_list_changed
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _MOST_COMPLAINTS = 3
 
@@ -50,10 +50,11 @@ class Relay:
     ) -> None:
         self._from_client, to_client = client
         self._from_server, to_server = server
-        self.client, self.server = Peer("the client", to_client), Peer("the server", to_server)
-        self.session = Session(policy)
-        self.catalog = Catalog(self.server, policy.tools, unlisted=unlisted, lenient=lenient)
-        self.subscriptions = Subscriptions(self.client)
+        self.client: Peer = Peer("the client", to_client)
+        self.server: Peer = Peer("the server", to_server)
+        self.session: Session = Session(policy)
+        self.catalog: Catalog = Catalog(self.server, policy.tools, unlisted=unlisted, lenient=lenient)
+        self.subscriptions: Subscriptions = Subscriptions(self.client)
         self.capabilities: Any = {}
         self._calls = Calls(self)
         self._closed = closed

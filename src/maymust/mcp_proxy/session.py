@@ -93,10 +93,9 @@ class Session:
             # A connection may last for weeks, and results be large.
             self._passage.leave(call_id, outcome, output if self._keeps_outputs else None)
 
-    def doom(self, call_id: str) -> None:
+    def withdraw(self, call_id: str) -> None:
         """Say of a call that it will not run, whether there is a word on it yet or not."""
-        if self._passage.knows(call_id):
-            self._passage.doom(call_id, Outcome.REFUSED)
+        self._passage.withdraw(call_id)
 
 
 def _reads_outputs(requirement: BoundRequirement) -> bool:

@@ -22,7 +22,7 @@ from maymust.core.policy import Policy
 from maymust.errors import RunError
 from maymust.mcp_proxy.relay import Relay
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _CHUNK = 65536
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.brain import WAYS
-from benchmarks.peers.targets import targets
+from benchmarks.peers.targets import NOT_MEASURED, targets
 from benchmarks.peers.versions import AGENTS, MAYMUST, PEERS, ROOT
+from benchmarks.peers.words import cell, ending, find, made, memory, micro, rate, table, title_of
 from benchmarks.peers.world import KINDS
 
 RESULTS: Path = ROOT / "benchmarks" / "results.json"
@@ -29,58 +30,6 @@ clock, but it does suffer, so compare within a table and read single figures as 
 """
 
 WAY_TITLES = {"one": "one call a turn", "batch": "several calls a turn", "text": "answers in between", "unoffered": "tools not on offer"}
-
-
-def title_of(name: str) -> str:
-    """A framework's name for a table."""
-    return "**maymust**" if name == MAYMUST else PEERS[name].title
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; every column but the first is flushed right."""
-    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def micro(microseconds: float) -> str:
-    """A time, with the unit that suits it."""
-    if microseconds >= 1e6:
-        return f"{microseconds / 1e6:.1f} s"
-    if microseconds >= 1e4:
-        return f"{microseconds / 1e3:.0f} ms"
-    if microseconds >= 1e3:
-        return f"{microseconds / 1e3:.1f} ms"
-    return f"{microseconds:.0f} µs" if microseconds >= 100 else f"{microseconds:.1f} µs"
-
-
-def cell(row: dict[str, Any] | None, key: str) -> str:
-    """A median with its spread, or why there is none."""
-    if row is None:
-        return "-"
-    if "left_out" in row:
-        return "left out"
-    if key not in row:
-        return "failed"
-    value = row[key]
-    spread = "" if row.get("repeats", 1) < 2 else f" ({micro(value['low'])} – {micro(value['high'])})"
-    return micro(value["median"]) + spread
-
-
-def find(rows: Sequence[dict[str, Any]], **given: Any) -> dict[str, Any] | None:
-    """The row with these values; one with rules is found only when it is asked for."""
-    for row in rows:
-        if all(row.get(key) == value for key, value in given.items()) and ("rules" in given or "rules" not in row):
-            return row
-    return None
-
-
-def made(part: dict[str, Any]) -> str:
-    """When and on what a part was measured."""
-    text = f"Measured {part['date']} at commit `{part['commit']}` on {part['machine']}."
-    if "again" in part:
-        names = ", ".join(title_of(name).strip("*") for name in part["again"]["peers"])
-        text += f" {names}: measured again, at commit `{part['again']['commit']}`."
-    return text
 
 
 def versions(parts: dict[str, Any]) -> str:
@@ -151,14 +100,6 @@ def more(found: Sequence[dict[str, Any] | None]) -> list[str]:
     return [f"{growth:.1f} × at {good[-1]['steps']:,}" if len(good) > 1 else "-", memory(good[-1])]
 
 
-def memory(row: dict[str, Any]) -> str:
-    """Peak memory, and what the run added."""
-    if "peak_mb" not in row:
-        return "-"
-    peak = row["peak_mb"]["median"]
-    return f"{peak:.0f} MB (+{max(peak - row['peak_mb_before']['median'], 0):.0f})"
-
-
 def imports(parts: dict[str, Any]) -> str:
     """What is loaded and installed."""
     part = parts["imports"]
@@ -226,13 +167,6 @@ def explained(page: str, results: dict[str, Any]) -> str:
     return page
 
 
-def rate(found: dict[str, Any], way: str, kinds: Sequence[str]) -> str:
-    """Runs in a thousand in which a rule was broken."""
-    cells = [found["table"][kind][way] for kind in kinds if kind in found["table"]]
-    runs = sum(one["runs"] for one in cells)
-    return f"{1000 * sum(one['broken'] for one in cells) / runs:.0f}" if runs else "n/a"
-
-
 def behaviour(parts: dict[str, Any]) -> str:
     """Adversaries, odd replies, and a model at random."""
     part, chance = parts["behaviour"], parts["supervised"]
@@ -253,7 +187,8 @@ def behaviour(parts: dict[str, Any]) -> str:
             "One rule a run, seven kinds of rules, and a model that tries its way around them. Each framework holds the rule by what its "
             "own documentation offers for it (linked below); what has no such thing is n/a and is not counted. Counted are runs, of 1,000, "
             "in which something was executed, or an answer came out, that the rule forbids. In the first two ways the provider holds the "
-            f"model to a tool that the request names; in the others it does not. {part['runs_per_cell']} runs for each kind and way. "
+            f"model to a tool that the request names; in the others it does not. BeeAI is told to take several calls in a turn, which "
+            f"is an error there by default. {part['runs_per_cell']} runs for each kind and way, so a share of one run is coarse. "
             f"{made(part)}",
             table(["", *(WAY_TITLES[way] for way in WAYS), "kinds of 7"], by_way),
             "By kind, in the same order of ways: " + "; ".join(f"*{kind}*: {text}" for kind, text in KINDS.items()) + ".",
@@ -271,22 +206,17 @@ def behaviour(parts: dict[str, Any]) -> str:
     )
 
 
-def ending(seen: dict[str, Any], usual: int) -> str:
-    """Calls beyond the usual, and the end where it is no answer."""
-    if seen["calls"] > 24:
-        return "did not end"
-    # An unknown name takes the place of the first of the two calls.
-    spent = f"{seen['calls'] - usual:+d}".replace("+0", "0").replace("-", "−")
-    return spent if seen["end"] == "answered" else f"{spent}, {seen['end']}"
-
-
 def verdicts(parts: dict[str, Any]) -> str:
     """Every target, and whether it was met."""
-    rows = [[target.what, target.wanted, target.got, "met" if target.met else "**missed**"] for target in targets(parts)]
-    missed = [f"- {target.what}: {target.why}" for target in targets(parts) if not target.met]
+    aims = targets(parts)
+    rows = [[aim.what, aim.wanted, aim.got, "met" if aim.met else "-" if aim.got == NOT_MEASURED else "**missed**"] for aim in aims]
+    missed: dict[str, list[str]] = {}
+    for aim in aims:
+        if not aim.met and aim.got != NOT_MEASURED:
+            missed.setdefault(aim.why, []).append(aim.what)
     blocks = ["## Targets", table(["", "target", "measured", ""], rows)]
     if missed:
-        blocks += ["What was missed, and why:", "\n".join(missed)]
+        blocks += ["What was missed, and why:", "\n".join(f"- {'; '.join(names)}: {why}" for why, names in missed.items())]
     part = parts["profile"]
     shares = part["rows"]["files"]
     blocks += [

@@ -7,6 +7,8 @@ from typing import Any
 
 from benchmarks.peers.versions import MAYMUST
 
+NOT_MEASURED = "not measured"
+
 
 @dataclass(frozen=True)
 class Target:
@@ -29,14 +31,13 @@ def median_of(rows: list[dict[str, Any]], key: str, **given: Any) -> float | Non
 
 def at_most(what: str, value: float | None, limit: float, unit: str, why: str) -> Target:
     """A target with an upper bound."""
-    digits = 1 if limit < 1000 else 0
-    got = "not measured" if value is None else f"{value:,.{digits}f} {unit}"
-    return Target(what, f"≤ {limit:g} {unit}", got, value is not None and value <= limit, why)
+    got = NOT_MEASURED if value is None else f"{value:,.{1 if unit else 0}f} {unit}".strip()
+    return Target(what, f"≤ {limit:g} {unit}".strip(), got, value is not None and value <= limit, why)
 
 
 def at_least(what: str, value: float | None, limit: float, why: str) -> Target:
     """A target with a lower bound, as a ratio."""
-    got = "not measured" if value is None else f"{value:,.1f} ×" if value < 100 else f"{value:,.0f} ×"
+    got = NOT_MEASURED if value is None else f"{value:,.1f} ×" if value < 100 else f"{value:,.0f} ×"
     return Target(what, f"≥ {limit:,g} ×", got, value is not None and value >= limit, why)
 
 
@@ -99,7 +100,7 @@ def of_the_loop(parts: dict[str, Any]) -> list[Target]:
         Target(
             "loop, a step of 10,000 against one of 1,000",
             "flat (≤ 1.1 ×)",
-            "not measured" if growth is None else f"{growth:.2f} ×",
+            NOT_MEASURED if growth is None else f"{growth:.2f} ×",
             growth is not None and growth <= 1.1,
             "the number of calls is the same (a test counts them); the garbage collector has more to walk through.",
         ),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from benchmarks.peers.parts import expected
-from benchmarks.peers.report import cell, ending, find, micro, rate
 from benchmarks.peers.run import Job, rounds
 from benchmarks.peers.targets import at_least, at_most
+from benchmarks.peers.words import cell, ending, find, micro, rate
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from maymust.core.log import Buffer
 from maymust.core.step import Outcome, Step
@@ -196,7 +196,7 @@ class History(Sequence[Step]):
             return False
         return self._steps is other._steps or all(a == b for a, b in zip(self, other, strict=True))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         words = (step.tool if step.outcome is Outcome.OK else f"{step.tool}!{step.outcome.value}" for step in self)

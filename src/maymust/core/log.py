@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Log(Sequence[T]):
             return NotImplemented
         return self._length == other._length and (self._buffer is other._buffer or all(a == b for a, b in zip(self, other, strict=True)))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Log({list(self)!r})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from maymust.core.folded import Folded
 from maymust.core.fragment import Fragment
@@ -206,7 +206,7 @@ class Permit:
             == [(v.requirement, v.priority, v.rule) for v in other._folded.voices]
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def verdicts(self) -> dict[str, Verdict]:
         """The verdict of every tool, in order."""

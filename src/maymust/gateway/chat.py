@@ -23,7 +23,7 @@ class Chat:
     name = "chat"
     api: Api = "chat"
     ending = "/chat/completions"
-    listed = ("tools", "messages")
+    listed: tuple[str, str] = ("tools", "messages")
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""

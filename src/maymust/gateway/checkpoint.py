@@ -66,7 +66,9 @@ class Checkpoint:
     def __init__(self, served: Served, asked: Asked, story: Story, approve: Approve, *, most: int = MOST_ASKS, now: float = 0.0) -> None:
         self.served = served
         self.replies: list[tuple[Reply, Answers]] = []
-        self.asks = self.refusals = self.nudges = 0
+        self.asks: int = 0
+        self.refusals: int = 0
+        self.nudges: int = 0
         self.text_only: bool = False
         self._most = most
         self._approve = approve

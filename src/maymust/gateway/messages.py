@@ -25,7 +25,7 @@ class Messages:
     name = "messages"
     api: Api = "messages"
     ending = "/messages"
-    listed = ("tools", "messages")
+    listed: tuple[str, str] = ("tools", "messages")
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""

@@ -28,7 +28,7 @@ class Responses:
     name = "responses"
     api: Api = "responses"
     ending = "/responses"
-    listed = ("tools", "input")
+    listed: tuple[str, str] = ("tools", "input")
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""

@@ -33,7 +33,7 @@ MakeApp = Callable[[Options], Any]
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server."""
 
-    seconds = 10.0
+    seconds: float = 10.0
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

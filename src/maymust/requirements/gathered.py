@@ -25,7 +25,7 @@ class Source:
 
     def __init__(self, tool: str, side: str, text: str, read: Callable[[Any], Iterable[Any]], *, is_code: bool = False) -> None:
         self.tool: str = tool
-        self.side = side
+        self.side: str = side
         self.text: str = text
         self.read: Callable[[Any], Iterable[Any]] = read
         self.is_code: bool = is_code

@@ -8,8 +8,8 @@ Names follow the GenAI semantic conventions 1.41, the last release of OpenTeleme
 try:
     import opentelemetry.metrics
     import opentelemetry.trace  # noqa: F401
-except ImportError as missing:
-    raise ImportError(f"maymust.telemetry needs OpenTelemetry: pip install 'maymust[otel]' ({missing})") from missing
+except ImportError as _missing:
+    raise ImportError(f"maymust.telemetry needs OpenTelemetry: pip install 'maymust[otel]' ({_missing})") from _missing
 
 from maymust.telemetry.telemetry import Telemetry
 

@@ -57,7 +57,9 @@ class Scope:
 
     def __init__(self, outlet: Outlet, model: str, state: Callable[[], RunState | None]) -> None:
         self.outlet: Outlet = outlet
-        self.state = state
+        self.state: Callable[[], RunState | None] = state
+        self.provider: str
+        self.model: str
         self.provider, self.model = provider_and_model(model)
         self.node: str | None = None
         self.run: OpenSpan | None = None

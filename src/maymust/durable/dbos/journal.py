@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from maymust.durable.dbos.process import Process
     from maymust.durable.dbos.store import DbosStore
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 ANSWER = ("call_id", "answer", "output", "reason", "by", "remember", "decided_at")
 """What is kept of an answer with the segment that it leads to."""
@@ -63,7 +63,7 @@ class DbosJournal:
     """The journal of one segment. After the first thing that could not be kept it keeps nothing more: the run breaks off in memory only."""
 
     def __init__(self, store: DbosStore, process: Process, scribe: Scribe, start: Start, *, turns: int | None = None) -> None:
-        self.run_id = scribe.run_id
+        self.run_id: str = scribe.run_id
         self._store, self._process, self._scribe = store, process, scribe
         self._kept, self._parts, self._given, self._before = start.state, start.parts, start.given, start.before
         self._events: list[list[Any]] = []

@@ -16,7 +16,8 @@ class Reader:
     """Looks at the runs in a database."""
 
     def __init__(self, database: DbosDatabase, sealer: Sealer) -> None:
-        self.database, self.sealer = database, sealer
+        self.database: DbosDatabase = database
+        self.sealer: Sealer = sealer
 
     def knows(self, run_id: str) -> bool:
         """See `Store`."""

@@ -59,7 +59,9 @@ class DbosStore(Reader):
         if not lease > 0:
             raise ValueError(f"lease={lease!r}: give seconds above 0")
         super().__init__(DbosDatabase(url), Sealer(key))
-        self.question_timeout, self.lease, self.queue = question_timeout, lease, queue
+        self.question_timeout: float | None = question_timeout
+        self.lease: float = lease
+        self.queue: str = queue
         self.taken: dict[str, tuple[Process, Scribe]] = {}
 
     def __repr__(self) -> str:

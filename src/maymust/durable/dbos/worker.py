@@ -23,7 +23,7 @@ from maymust.durable.dbos.store import DbosStore
 from maymust.durable.store import RunTakenError
 from maymust.errors import MaymustError, PolicyError
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _POLL = 1.0
 """Seconds between two looks into a queue."""
@@ -55,7 +55,8 @@ class DbosWorker:
         allow_policy_change: bool = False,
         poll: float = _POLL,
     ) -> None:
-        self.store, self.concurrency = store, concurrency
+        self.store: DbosStore = store
+        self.concurrency: int = concurrency
         self._agents: dict[str, Agent[Any]] = {}
         for agent in agents:
             queue = store.queue_of(agent.plan.agent)

@@ -45,18 +45,19 @@ LITERAL = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 TERM = re.compile(r"^(\w[\w ,/.*]*?)(?: {2,})(\S.*)$")
 
 
-def navigation(index: str) -> str:
-    """Hidden tables of contents, one a section of index.md; pages of its folders that it does not name come last."""
-    trees = []
+def navigation(index: str, source: Path) -> str:
+    """Hidden tables of contents, one a section of index.md; a page that it does not name comes last in the section of its folder."""
+    trees: dict[str, list[str]] = {}
     for section in index.split("\n## ")[1:]:
-        title = section.partition("\n")[0]
-        pages = LINK.findall(section)
-        folders = dict.fromkeys(page.rpartition("/")[0] for page in pages if "/" in page)
-        more = [f"{folder}/{page.stem}" for folder in folders for page in sorted((HERE / folder).glob("*.md"))]
-        if pages:
-            listed = dict.fromkeys([*pages, *more])
-            trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {title}", "", *listed, "```", ""]))
-    return "\n".join(trees)
+        trees[section.partition("\n")[0]] = LINK.findall(section)
+    named = {page for pages in trees.values() for page in pages}
+    for path in sorted(source.rglob("*.md")):
+        page = path.relative_to(source).with_suffix("").as_posix()
+        if page not in named and page != root_doc:
+            homes = [title for title, pages in trees.items() if any(Path(page).parent == Path(other).parent for other in pages)]
+            trees.setdefault(homes[-1] if homes else "More", []).append(page)
+    head = ["```{toctree}", ":hidden:"]
+    return "\n".join("\n".join([*head, f":caption: {title}", "", *pages, "```", ""]) for title, pages in trees.items() if pages)
 
 
 def docstrings(page: str) -> str:
@@ -82,7 +83,7 @@ def directive(name: str) -> str:
 def complete(app: Any, name: str, source: list[str]) -> None:
     """Add to a page what only the site has."""
     if name == root_doc:
-        source[0] += "\n" + navigation(source[0])
+        source[0] += "\n" + navigation(source[0], Path(app.srcdir))
     elif name == "reference/api":
         source[0] = docstrings(source[0])
 

@@ -99,13 +99,13 @@ def _verify(text: str, arguments: argparse.Namespace, console: Any) -> FileResul
 
 
 def _report(target: Target, arguments: argparse.Namespace) -> Report:
-    from maymust.verify.prove import LIMIT, verify
+    from maymust.verify.prove import verify
 
     file = target.file
     may_fail = (*(file.may_fail if file is not None else ()), *arguments.may_fail)
     denied = (*(file.may_be_denied if file is not None else ()), *arguments.may_be_denied)
     turns = arguments.max_turns or (file.max_turns if file is not None else None)
-    return verify(target.policy, max_turns=turns, may_fail=may_fail, may_be_denied=denied, limit=arguments.limit or LIMIT)
+    return verify(target.policy, max_turns=turns, may_fail=may_fail, may_be_denied=denied, limit=arguments.limit)
 
 
 def _facts(report: Report) -> tuple[str, ...]:

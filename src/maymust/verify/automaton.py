@@ -80,6 +80,7 @@ class Automaton:
         self._read_clauses()
         self._events = tuple(self._events_of(place) for place in range(self.final))
         self._known: dict[int, Situation] = {}
+        self._bars: dict[int, int | None] = {}
         self.start: int = self.compiled.start()
 
     # --- construction ---
@@ -215,8 +216,15 @@ class Automaton:
 
     def is_barred(self, state: int, place: int) -> bool:
         """Whether a tool is closed by something that no call undoes, in a settled state."""
-        _, bars, _, groups = self._closers[place]
-        return bool(state & self._flags & bars) or 0 in groups or bool(state & self._remembered.get(place, (0, 0, False))[1])
+        bars = self.bars_of(place)
+        return bars is None or bool(state & bars)
+
+    def bars_of(self, place: int) -> int | None:
+        """The bits any of which closes a tool for good in a settled state; None when it is closed in any state."""
+        if place not in self._bars:
+            _, bars, _, groups = self._closers[place]
+            self._bars[place] = None if 0 in groups else bars | self._remembered.get(place, (0, 0, False))[1]
+        return self._bars[place]
 
     def undecided(self, state: int) -> tuple[Opaque, ...]:
         """The opaque conditions that may say no in a state."""

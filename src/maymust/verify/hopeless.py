@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable
 
 from maymust.core.guard import CountedAtom, LastAtom
@@ -42,8 +44,20 @@ class Hopeless:
                 if isinstance(force, LastAtom) and force.tool != FINAL_ANSWER:
                     forced[automaton.place(force.tool)].append(target)
         self._waits = [tuple(groups) for groups in waits]
-        self._forced = [tuple(tools) for tools in forced]
         self._debts = tuple(debts)
+        # A tool waits for all that the tools wait for which are forced after it. These may count on it, and it not on itself.
+        self._groups = {
+            tool: (
+                *((flags, tools & ~(1 << tool)) for flags, tools in waits[tool]),
+                *(group for after in forced[tool] for group in waits[after]),
+            )
+            for tool in self._tools
+        }
+        self._barred = {tool: (automaton.bars_of(tool), *map(automaton.bars_of, forced[tool])) for tool in self._tools}
+        bars = [bits for several in self._barred.values() for bits in several if bits is not None]
+        read = [*bars, *(flags for groups in self._groups.values() for flags, _ in groups)]
+        self._read = functools.reduce(operator.or_, read, 0)
+        self._known: dict[int, int] = {}
 
     def _bits(self, names: Iterable[str]) -> int:
         bits = 0
@@ -66,19 +80,35 @@ class Hopeless:
 
     def possible(self, state: int) -> int:
         """The tools that can be called, as far as that is a matter of what they wait for."""
-        barred = self._automaton.is_barred
-        waiting = [
-            tool for tool in self._tools if not barred(state, tool) and not any(barred(state, after) for after in self._forced[tool])
-        ]
-        possible, before = 0, -1
+        read = state & self._read
+        known = self._known.get(read)
+        if known is None:
+            known = self._known[read] = self._possible(read)
+        return known
+
+    def _possible(self, state: int) -> int:
+        possible = 0
+        waiting: list[tuple[int, tuple[int, ...]]] = []
+        for tool, several in self._barred.items():
+            for bars in several:
+                if bars is None or state & bars:
+                    break
+            else:
+                missing = tuple(tools for flags, tools in self._groups[tool] if not state & flags)
+                if missing:
+                    waiting.append((1 << tool, missing))
+                else:
+                    possible |= 1 << tool
+        before = -1
         while possible != before:
             before, closed = possible, []
-            for tool in waiting:
-                own = possible | 1 << tool
-                if self._is_served(state, tool, possible) and all(self._is_served(state, after, own) for after in self._forced[tool]):
-                    possible = own
+            for one in waiting:
+                for tools in one[1]:
+                    if not tools & possible and not tools & one[0]:
+                        closed.append(one)
+                        break
                 else:
-                    closed.append(tool)
+                    possible |= one[0]
             waiting = closed
         return possible
 

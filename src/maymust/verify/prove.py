@@ -20,14 +20,14 @@ from maymust.verify.report import Report, Word
 from maymust.verify.survey import Survey, survey_of
 from maymust.verify.witness import words
 
-LIMIT = 200_000
-"""How many states are looked at before the search gives up."""
+EFFORT = 2_000_000
+"""How many states times tools are looked at before the search gives up: what a state costs grows with the tools. A few seconds."""
+
+_FEW_TOOLS = 20
+"""With so many tools or fewer, a state costs the same."""
 
 SMALL = 400
 """Up to so many states, each one is looked at, which tells most."""
-
-NEAR = 10_000
-"""How many states are looked at for shortest witnesses where there are more."""
 
 _WEIGHT = 16
 """So many states are looked at one by one in the time that a settled one takes with all that is asked about it."""
@@ -44,7 +44,7 @@ def verify(
     may_be_denied: Iterable[Any] = (),
     present: Iterable[Any] | None = None,
     loads: Mapping[str, Iterable[Any]] | None = None,
-    limit: int = LIMIT,
+    limit: int | None = None,
 ) -> Report:
     """Look at every run that the policy permits, and report what can go wrong in one of them.
 
@@ -53,7 +53,8 @@ def verify(
     may_be_denied  tools whose calls a person may say no to
     present        the tools that are there from the start (default: all of the policy's)
     loads          per tool the tools that become available when it succeeds
-    limit          give up after so many states; the verdict is then `undecided`, never `ok`
+    limit          give up after so many states; the verdict is then `undecided` or what was found so far, never `ok`. Default: as
+                   many as take a few seconds, fewer the more tools there are (100,000 for 20 tools, 20,000 for 100)
 
     Raises PolicyError for names the policy does not know.
     """
@@ -62,7 +63,7 @@ def verify(
     check_number(limit, "limit")
     world = World(policy.tools, may_fail=may_fail, may_be_denied=may_be_denied, present=present, loads=loads)
     automaton = Automaton(policy, world)
-    survey = survey_all(automaton, limit)
+    survey = survey_all(automaton, limit if limit is not None else EFFORT // max(len(policy.tools), _FEW_TOOLS))
     survey.max_turns = max_turns
     findings = sorted((finding for check in ALL for finding in check(survey)), key=lambda finding: _GRAVITY.index(finding.severity))
     verdict, witness = _verdict(survey, findings)
@@ -89,11 +90,10 @@ def verify(
     )
 
 
-def survey_all(automaton: Automaton, limit: int, *, small: int = SMALL, near: int = NEAR) -> Survey:
+def survey_all(automaton: Automaton, limit: int, *, small: int = SMALL) -> Survey:
     """Look at every state where there are few, else at as few as can be, else at as many as the limit allows.
 
     small  how many states are few
-    near   how many states are looked at for shortest witnesses where there are many
     """
     graph = Graph(automaton, automaton.start, min(limit, small))
     if graph.complete or limit <= small:
@@ -101,7 +101,8 @@ def survey_all(automaton: Automaton, limit: int, *, small: int = SMALL, near: in
     interference = Interference(automaton)
     if interference.why_not is None:
         try:
-            return outline_of(automaton, interference, max(limit // _WEIGHT, small), near=near)
+            few = max(limit // _WEIGHT, small)
+            return outline_of(automaton, interference, few, near=few)
         except OutOfBounds:
             pass
     return survey_of(Graph(automaton, automaton.start, limit))

@@ -83,7 +83,11 @@ class Judge:
     def __init__(self, tools: Sequence[str], clauses: Sequence[Clause], levels: dict[int, int]) -> None:
         self._tools = tools
         self._final = len(tools) - 1
-        self._clauses = clauses
+        # All masks at once: looking up attributes would cost more than what is done with them.
+        self._rows = tuple(
+            (one, one.place, one.bits.bars, one.bits.needs, one.bits.groups, one.bits.forces, one.bits.owes, one.bits.pending)
+            for one in clauses
+        )
         self._levels = levels
 
     def judge(self, flags: int, present: int, said_no: dict[int, tuple[str, ...]], undecided: Sequence[Opaque]) -> Situation:
@@ -98,16 +102,19 @@ class Judge:
         preventing: dict[str, Clause] = {}
         unmet: list[Note] = []
         notes: list[Note] = []
-        for clause in self._clauses:
-            bits, place = clause.bits, clause.place
-            if (bits.owes and not flags & bits.owes) or flags & bits.pending:
+        for clause, place, bars, needs, groups, forces, owes, pending in self._rows:
+            if (owes and not flags & owes) or flags & pending:
                 preventing[clause.name] = clause
+            closed = flags & bars or flags & needs != needs or (groups and not all(flags & group for group in groups))
+            if not closed and not flags & forces:
+                continue
+            bits = clause.bits
             if not present >> place & 1:
                 # Of a rule on an absent tool its prevent_stop is left, also that of a force.
-                if flags & bits.forces and bits.force_prevents and not bits.is_closed(flags):
+                if flags & bits.forces and bits.force_prevents and not closed:
                     preventing[clause.name] = clause
                 continue
-            if bits.is_closed(flags):
+            if closed:
                 closing.setdefault(place, []).append(clause.name)
                 if flags & bits.unmet:
                     unmet.append(Note("force_unmet", (self._tools[place],), (clause.name,)))

@@ -9,7 +9,7 @@ from maymust.verify.automaton import Automaton
 from maymust.verify.ending import Ending, OutOfBounds
 from maymust.verify.explore import stand_ins
 from maymust.verify.interference import Interference
-from maymust.verify.situation import Note
+from maymust.verify.situation import Note, Situation
 from maymust.verify.stubborn import Stubborn
 
 NoteKey = tuple[str, tuple[str, ...], tuple[str, ...]]
@@ -43,6 +43,7 @@ class Sweep:
         self._stubborn = Stubborn(self._actions)
         # Questions are asked with actions of their own, so that what they come across is not noted with a wrong way.
         self._ending = Ending(Actions(automaton, interference), limit)
+        self._noted: set[Situation] = set()
         self.notes: dict[NoteKey, tuple[Note, Way]] = {}
         self.doomed: Way | None = None
         self.dead_end: Way | None = None
@@ -68,6 +69,9 @@ class Sweep:
     def _look(self, state: int, start: int, way: Way) -> None:
         """Take note of what is remarkable about a state, which lies on a way from a settled one (-1: from the start)."""
         situation = self.automaton.situation(state)
+        if situation in self._noted:
+            return
+        self._noted.add(situation)
         for note in situation.notes:
             key = key_of(note)
             if key not in self.notes:

@@ -12,7 +12,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-web screenshots test-adapters test-all-pythons package soak lint types docs bench bench-peers eval clean
+.PHONY: help demo test test-web screenshots test-adapters test-all-pythons package type-completeness soak lint types docs bench bench-peers eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -44,6 +44,10 @@ test-all-pythons:  ## the tests with every supported Python, each in its own vir
 package:  ## the source archive and the wheel: built, checked, installed into a fresh virtualenv
 	$(SETUP) dev
 	@$(RUN)/python -m scripts.check_package
+
+type-completeness:  ## how much of the public interface has a known type, by pyright (needs Node.js)
+	$(SETUP) dev
+	@$(RUN)/python -m scripts.type_completeness
 
 soak:  ## a million runs against a model that does what it likes, and 200 kills for each store; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
 	$(SETUP) dev

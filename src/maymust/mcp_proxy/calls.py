@@ -23,7 +23,7 @@ from maymust.tools.mcp_results import value_of
 if TYPE_CHECKING:
     from maymust.mcp_proxy.relay import Relay
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 _NO_ELICITATION = "this client cannot ask one (it has no elicitation)"
 

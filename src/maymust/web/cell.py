@@ -7,11 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from maymust.core.compiled import CompiledPolicy
-from maymust.core.history import History
 from maymust.core.permit import Permit, Spoken, Verdict
 from maymust.core.policy import Policy
-from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import PermitError
 from maymust.explanation import Explanation, explain, facts
 from maymust.trace.recording import RecordedTurn
 from maymust.views.anew import permit_anew
@@ -138,33 +135,30 @@ class Explainer:
         if self._compiled.left_open:
             return outlook_of(explain(permit, tool, limit=self._limit))
         rules = tuple((rule["name"], rule.get("reason"), rule.get("evidence")) for rule in said.get("rules", ()))
-        key = (self._compiled.state_of(permit.history), permit.tools, tool, rules)
+        state = self._compiled.state_of(permit.history)
+        key = (state, permit.tools, tool, rules)
         if key not in self._known:
             before = self._before.get(tool)
-            if before is None or not self._still(permit, tool, rules, *before):
+            if before is None or permit.tools != self._compiled.tools or not self._still(state, tool, rules, *before):
                 before = rules, outlook_of(explain(permit, tool, limit=self._limit))
             self._known[key] = before[1]
             self._before[tool] = rules, before[1]
         return self._known[key]
 
-    def _still(self, permit: Permit, tool: str, rules: object, before: object, said: dict[str, Any]) -> bool:
+    def _still(self, state: int, tool: str, rules: object, before: object, said: dict[str, Any]) -> bool:
         """Whether what was said a step ago still holds. What opened a tool then mostly still does, and that is seen at once."""
         if "opens" not in said:
             return before == rules
         way = said["opens"]
-        return self._still_opens(permit, tool, way) and not any(self._still_opens(permit, tool, way[n:]) for n in range(1, len(way)))
+        return self._opens(state, tool, way) and not any(self._opens(state, tool, way[n:]) for n in range(1, len(way)))
 
-    def _still_opens(self, permit: Permit, tool: str, way: list[str]) -> bool:
+    def _opens(self, state: int, tool: str, way: list[str]) -> bool:
         """Whether these calls may be made one after the other, and the tool is open then, and was not before."""
-        assert self._policy is not None
-        history = History(permit.history)
-        present = [name for name in permit.tools if name != FINAL_ANSWER]
-        try:
-            for call in way:
-                now = self._policy.permit(history, present=present)
-                if call not in now.allowed or tool in now.allowed:
-                    return False
-                history = history.add(call)
-            return tool in self._policy.permit(history, present=present).allowed
-        except PermitError:
-            return False
+        assert self._compiled is not None
+        for call in way:
+            now = self._compiled.permit(state)
+            if now.fault is not None or call not in now.allowed or tool in now.allowed:
+                return False
+            state = self._compiled.step(state, call)
+        last = self._compiled.permit(state)
+        return last.fault is None and tool in last.allowed

@@ -58,7 +58,7 @@ class Follower:
                     return
                 if found.st_size > MOST_BYTES:
                     raise TraceError(f"the file is larger than {MOST_BYTES // 1024 // 1024} MiB")
-                if self._seen is not None and (found.st_ino != self._seen[0] or found.st_size < self._offset):
+                if self.problem or (self._seen is not None and (found.st_ino != self._seen[0] or found.st_size < self._offset)):
                     self._begin()
                 self._seen = seen
                 self._read()

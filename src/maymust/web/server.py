@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -21,7 +22,7 @@ from maymust.trace.compare import compare_runs
 from maymust.trace.recording import RecordedTurn
 from maymust.web.cell import Explainer
 from maymust.web.guard import Guard
-from maymust.web.live import events
+from maymust.web.live import PAUSE, events
 from maymust.web.page import content_policy, page
 from maymust.web.shelf import Shelf
 from maymust.web.worker import Worker
@@ -161,8 +162,17 @@ class Served:
             return _refused(400, "this is no JSON")
         if not isinstance(said, dict) or not isinstance(said.get("policy"), str):
             return _refused(400, "send {policy: text, history: [...]}")
-        worker = self.slow if what == "findings" else self.quick
-        return JSONResponse(await worker.ask({**said, "do": what}))
+        return await self._answered(request, self.slow if what == "findings" else self.quick, {**said, "do": what})
+
+    async def _answered(self, request: Request, worker: Worker, said: dict[str, Any]) -> Response:
+        """The answer of a process, unless whoever asked has gone, or the server is about to."""
+        asking = asyncio.create_task(worker.ask(said))
+        while not (await asyncio.wait([asking], timeout=PAUSE))[0]:
+            if self.stopping() or await request.is_disconnected():
+                asking.cancel()
+                await asyncio.wait([asking])
+                return _refused(503, "nobody waits for it")
+        return JSONResponse(asking.result())
 
 
 async def _body(request: Request) -> bytes | None:

@@ -20,7 +20,7 @@ class Worker:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
         self._process: Process | None = None
         self._turn = asyncio.Lock()
 
@@ -34,10 +34,10 @@ class Worker:
         async with self._turn:
             process = await self._running()
             try:
-                answer = await asyncio.wait_for(self._exchange(process, request), self._seconds)
+                answer = await asyncio.wait_for(self._exchange(process, request), self.seconds)
             except TimeoutError:
                 await self._end()
-                return {"error": f"this took more than {self._seconds:g} seconds, and was given up"}
+                return {"error": f"this took more than {self.seconds:g} seconds, and was given up"}
             except (ConnectionError, ValueError, asyncio.IncompleteReadError):
                 await self._end()
                 return {"error": "the process that folds policies has ended; it takes more memory than it has, or a fault of maymust"}

@@ -17,7 +17,7 @@ export function visible(text) {
 
 // On one line, and short.
 export function inline(text, most = 160) {
-  const whole = visible(String(text).slice(0, most + 1).replace(/\s+/g, " "));
+  const whole = visible(String(text).slice(0, most + 1).replace(/[ \t\r\n]+/g, " "));
   return String(text).length > most ? whole.slice(0, most) + "…" : whole;
 }
 

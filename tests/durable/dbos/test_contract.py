@@ -158,7 +158,8 @@ def test_a_decided_run_can_still_be_cancelled(stores: Any) -> None:
         agent.resume_sync(run_id)
 
 
-async def _waits(context: FunctionInvocationContext) -> str:
+@tool(effect="read")
+async def waits(context: FunctionInvocationContext) -> str:
     """Wait."""
     context.deps.set()
     await asyncio.sleep(60)
@@ -166,8 +167,7 @@ async def _waits(context: FunctionInvocationContext) -> str:
 
 
 def test_a_run_under_way_is_nobody_elses_and_stops_when_it_is_cancelled(stores: Any) -> None:
-    waits = tool(_waits, effect="read")
-    agent = desk(stores(), (call("_waits"),), tools=[waits], requirements=[])
+    agent = desk(stores(), (call("waits"),), tools=[waits], requirements=[])
 
     async def scene() -> str:
         begun = asyncio.Event()
@@ -190,7 +190,7 @@ def test_a_run_under_way_is_nobody_elses_and_stops_when_it_is_cancelled(stores: 
 def test_a_run_that_was_stopped_or_broke_off_is_resumed(stores: Any) -> None:
     async def scene() -> str:
         begun = asyncio.Event()
-        agent = desk(stores(), (call("_waits"),), tools=[tool(_waits, effect="read")], requirements=[])
+        agent = desk(stores(), (call("waits"),), tools=[waits], requirements=[])
         run = agent.start("go", deps=begun)
         await begun.wait()
         run.cancel()
@@ -199,11 +199,11 @@ def test_a_run_that_was_stopped_or_broke_off_is_resumed(stores: Any) -> None:
 
     run_id = asyncio.run(scene())
     assert stores().run(run_id).status == "stopped"
-    broken = Agent(ScriptedModel([]), tools=[tool(_waits, effect="read")], store=stores())
+    broken = Agent(ScriptedModel([]), tools=[waits], store=stores())
     with pytest.raises(RunError):
         broken.resume_sync(run_id)
     assert stores().run(run_id).error
-    agent = Agent(ScriptedModel([call("final_answer", answer="after all")]), tools=[tool(_waits, effect="read")], store=stores())
+    agent = Agent(ScriptedModel([call("final_answer", answer="after all")]), tools=[waits], store=stores())
     assert agent.resume_sync(run_id).answer == "after all"
 
 
@@ -213,7 +213,7 @@ def test_a_question_that_nobody_answers_in_time_is_a_no(stores: Any) -> None:
     asyncio.run(asyncio.sleep(0.1))
     assert stores().questions(run_id) == []
     result = desk(stores()).resume_sync(run_id)
-    assert "nobody answered within 0.05 seconds" in result.steps[0].text
+    assert "nobody answered within 0.05 seconds" in str(result.steps[0].text)
     with pytest.raises(DecisionError, match="the time limit decided no"):
         agent.decide(run_id, {"r1": True})
 

@@ -120,7 +120,7 @@ def test_postgres_crashes_three_times_under_a_worker(shift: Shift, store: DbosSt
     run_ids = submit(store, "worker 25", 4)
     shift.begin("worker 25")
     for crash in range(1, 4):
-        until(lambda wanted=crash * 10: len(oracle.effects) > wanted)  # type: ignore[misc]
+        until(lambda wanted=crash * 10: len(oracle.effects) > wanted)
         postgres.crash()
         time.sleep(0.3)
         postgres.start()
@@ -218,5 +218,5 @@ def test_a_question_is_answered_by_time_and_the_run_goes_on(shift: Shift, databa
     shift.begin("signer 1")
     assert store.wait(run_id, 30).status == "paused"
     until(lambda: store.run(run_id).status == "ended")
-    assert "nobody answered within 0.3 seconds" in store.state(run_id).steps[0].text
+    assert "nobody answered within 0.3 seconds" in str(store.state(run_id).steps[0].text)
     store.close()

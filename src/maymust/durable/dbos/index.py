@@ -89,8 +89,9 @@ def seal(sql: Sql, segment: Segment) -> None:
     if segment.status not in LIVE:
         return
     where, values = "status = ?", [segment.status]
-    if segment.status == "PENDING":
-        where, values = f"{where} AND executor_id = ?", [*values, segment.executor]
+    if segment.status == "PENDING" and segment.executor is not None:
+        where = f"{where} AND executor_id = ?"
+        values.append(segment.executor)
     done = sql.execute(
         f"""UPDATE workflow_status SET status = 'CANCELLED', owner_xid = NULL, queue_name = NULL, started_at_epoch_ms = NULL
         WHERE workflow_uuid = ? AND {where}""",

@@ -122,8 +122,8 @@ class DbosStore(Reader):
                 "SELECT id, call_id FROM questions WHERE run_id = ? AND used = 0 AND answer IS NOT NULL", (run_id,)
             ).fetchall()
             set_run(sql, run_id, status="running", owner=process.executor)
-            fields = {"pid": process.owner.pid, "taken_from": worker["pid"] if worker is not None else None}
-            write_audit(sql, now, run_id, "claimed", **fields)
+            before_us = worker["pid"] if worker is not None else None
+            write_audit(sql, now, run_id, "claimed", pid=process.owner.pid, taken_from=before_us)
         given = {row["call_id"]: row["id"] for row in rows if row["call_id"] in answers}
         return Claimed(state, answers, self._journal(process, scribe, Start(state, parts, given, before), turns))
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from importlib import metadata
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -59,7 +60,7 @@ def megabytes(names: Iterable[str]) -> float:
     total = 0
     for name in names:
         for file in metadata.files(name) or ():
-            path = file.locate()
+            path = Path(str(file.locate()))
             if file.suffix != ".pyc" and path.is_file():
                 total += path.stat().st_size
     return total / 1e6

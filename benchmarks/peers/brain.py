@@ -104,5 +104,5 @@ class Adversary:
         return Reply(calls=tuple(self._call(rng.choice(pool), place) for place in range(count)))
 
     def _call(self, name: str, place: int) -> Call:
-        arguments: dict[str, Any] = {"search": {"q": f"{self.turn}.{place}"}, "refund": {"amount": self.rng.randint(1, 200)}}.get(name, {})
-        return Call(f"c{self.turn}x{place}", name, arguments)
+        given: dict[str, dict[str, Any]] = {"search": {"q": f"{self.turn}.{place}"}, "refund": {"amount": self.rng.randint(1, 200)}}
+        return Call(f"c{self.turn}x{place}", name, given.get(name, {}))

@@ -25,8 +25,8 @@ measures maymust alone in a few minutes.
 Every framework runs in a virtualenv of its own and gets the same work from the same script: a model without latency, tools that do
 nothing, telemetry off, the plainest form of tool that its documentation has. Time is processor time (`time.process_time`, all threads),
 measured in a fresh process each time, framework after framework in turns; given are medians, and the least and the greatest in brackets.
-What takes more than 5 seconds is measured once. Other work ran on the machine meanwhile; processor time suffers less from that than a
-clock, but it does suffer, so compare within a table and read single figures as upper bounds.
+What takes more than 5 seconds is measured once. Processor time suffers less than a clock from other work on the machine, but it does
+suffer: compare within a table, and read single figures as upper bounds.
 """
 
 WAY_TITLES = {"one": "one call a turn", "batch": "several calls a turn", "text": "answers in between", "unoffered": "tools not on offer"}

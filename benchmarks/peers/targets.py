@@ -46,7 +46,7 @@ def over(value: float | None, own: float | None) -> float | None:
     return None if value is None or not own else value / own
 
 
-SHARED = "The machine was shared while this was measured, which makes a step's memory traffic dearer; it may be met on a quiet one."
+SHARED = "Other work on the machine while this was measured makes it dearer, by half and more."
 PROMPT = "see [the prompt and the cache](explanation/prompt-cache.md)."
 IMPORT = "a third of it is asyncio and its kin from the standard library, most of the rest the making of some hundred frozen dataclasses. "
 

@@ -38,7 +38,7 @@ def cell(row: dict[str, Any] | None, key: str) -> str:
     if "left_out" in row:
         return "left out"
     if key not in row:
-        return "failed"
+        return "stopped" if row.get("failed", "").startswith("stopped") else "failed"
     value = row[key]
     spread = "" if row.get("repeats", 1) < 2 else f" ({micro(value['low'])} – {micro(value['high'])})"
     return micro(value["median"]) + spread

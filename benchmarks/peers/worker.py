@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -128,7 +129,14 @@ def behaviour(peer: Any, runs: int) -> dict[str, Any]:
     return {"table": table, "oddities": oddities(peer), "idioms": peer.IDIOMS, "docs": peer.DOCS}
 
 
-TASKS = {"loop": loop, "register": register, "many": many, "grid": grid, "growth": growth, "behaviour": behaviour}
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "loop": loop,
+    "many": many,
+    "grid": grid,
+    "growth": growth,
+    "register": register,
+    "behaviour": behaviour,
+}
 
 
 def main() -> None:

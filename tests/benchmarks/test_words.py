@@ -24,6 +24,7 @@ def test_a_cell_says_why_there_is_no_figure() -> None:
     assert cell(None, "us") == "-"
     assert cell({"left_out": True}, "us") == "left out"
     assert cell({"failed": "no"}, "us") == "failed"
+    assert cell({"failed": "stopped after 5 s"}, "us") == "stopped"
     once = {"us": {"median": 5.0, "low": 5.0, "high": 5.0}, "repeats": 1}
     assert cell(once, "us") == "5.0 µs"
     assert cell({**once, "us": {"median": 5.0, "low": 4.0, "high": 7.0}, "repeats": 3}, "us") == "5.0 µs (4.0 µs – 7.0 µs)"

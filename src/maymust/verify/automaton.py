@@ -79,6 +79,7 @@ class Automaton:
         self._read_opaque(getattr(policy, "specs", ()))
         self._read_clauses()
         self._events = tuple(self._events_of(place) for place in range(self.final))
+        self._no_failures_count = not any(atom.failures for _, guard in self.compiled.guards for atom in guard.atoms())
         self._known: dict[int, Situation] = {}
         self._bars: dict[int, int | None] = {}
         self.start: int = self.compiled.start()
@@ -270,10 +271,14 @@ class Automaton:
         if len(events) == 1:
             return ((events[0], self.step(state, place)),)
         return tuple(
-            (event, self.step(state, place, event.outcome))
+            (event, state if event.outcome is Outcome.FAILED and self._ignores_failures(place) else self.step(state, place, event.outcome))
             for event in events
             if event.outcome is not Outcome.DENIED or self._may_be_denied(state, place)
         )
+
+    def _ignores_failures(self, place: int) -> bool:
+        """Whether a failed call of a tool changes nothing."""
+        return self._no_failures_count and place not in self._remembered and place not in self._passing
 
     def _may_be_denied(self, state: int, place: int) -> bool:
         if place not in self._remembered:

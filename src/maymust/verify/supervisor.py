@@ -17,7 +17,7 @@ from maymust.verify.ground import LOST, SAFE, SURE, Ground, OutOfBounds, debts_o
 from maymust.verify.interference import Interference
 from maymust.verify.witness import Event
 
-LIMIT = 50_000
+LIMIT = 20_000
 """How many states a supervisor looks at from where a run stands. Beyond it, it holds nothing back."""
 
 _SMALL = 2_000
@@ -40,7 +40,7 @@ class Supervisor:
     def __init__(self, automaton: Automaton, *, max_turns: int | None = None, limit: int = LIMIT) -> None:
         self.automaton = automaton
         self.max_turns = max_turns
-        self._limit = limit
+        self._reach = limit
         self._interference = Interference(automaton)
         self._stand_in = stand_ins(automaton)
         self._grounds: dict[int, Ground | None] = {}
@@ -66,8 +66,10 @@ class Supervisor:
         if self._asked is not None:
             return self._asked
         if state not in self._grounds:
-            found = ground_of(self.automaton, self._interference, state, small=_SMALL, limit=self._limit)
+            found = ground_of(self.automaton, self._interference, state, small=_SMALL, limit=self._reach)
             if found is None:
+                # Further on there is less to look at, but not at once so much less that it were worth as long a search each turn.
+                self._reach = min(self._reach, _SMALL)
                 self._grounds[state] = None
                 return None
             ground, states = found

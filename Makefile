@@ -49,11 +49,12 @@ type-completeness:  ## how much of the public interface has a known type, by pyr
 	$(SETUP) dev
 	@$(RUN)/python -m scripts.type_completeness
 
-soak:  ## a million runs against a model that does what it likes, and 200 kills for each store; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
+soak:  ## a million runs against a model that does what it likes, 10,000 policies verified twice, and 200 kills for each store; MAYMUST_ATTACK_RUNS=N, MAYMUST_KILLS=N make N
 	$(SETUP) dev
 	@$(RUN)/python -m tests.durable.soak
 	@$(RUN)/python -m tests.durable.dbos.soak
 	@$(RUN)/python -m tests.attack.soak
+	@MAYMUST_SOAK=$${MAYMUST_SOAK:-10000} $(RUN)/python -m pytest tests/verify
 
 lint:  ## style, and the direction of imports
 	$(SETUP) dev

@@ -12,7 +12,7 @@ from maymust.models import call
 from maymust.trace import read_trace, recording_of
 from maymust.web.board import Board
 from maymust.web.known import known_policy
-from maymust.web.page import MODULES, _asset, page
+from maymust.web.page import FILE, SERVED, _asset, content_policy, page
 from maymust.web.texts import Texts
 from tests.web.runs import RULES, SCRIPT, record
 
@@ -73,10 +73,11 @@ def test_texts_are_kept_while_there_is_room() -> None:
     assert texts.take_value({"a": [1]}) == '{\n "a": [\n  1\n ]\n}'
 
 
-def test_the_parts_of_the_script_are_put_together_as_they_import_each_other() -> None:
+@pytest.mark.parametrize("modules", [FILE, SERVED])
+def test_the_parts_of_the_script_are_put_together_as_they_import_each_other(modules: tuple[str, ...]) -> None:
     seen: set[str] = set()
     names: list[str] = []
-    for module in MODULES:
+    for module in modules:
         text = _asset(module)
         for line in text.splitlines():
             if line.startswith("import "):
@@ -86,13 +87,12 @@ def test_the_parts_of_the_script_are_put_together_as_they_import_each_other() ->
                 names.append(words[1].partition("(")[0])
         seen.add(module)
     assert sorted(names) == sorted(set(names))
-    assert "import " not in page({}, title="x").partition('<script type="module">')[2].replace("important", "")
+    for served in (True, False):
+        assert "import " not in page({}, title="x", served=served).partition('<script type="module">')[2]
 
 
 @pytest.mark.parametrize("served", [True, False])
 def test_the_policy_of_the_page_lets_nothing_in_and_nothing_out(served: bool) -> None:
-    from maymust.web.page import content_policy
-
     rules = dict(rule.split(" ", 1) for rule in content_policy(served=served).split("; "))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["connect-src"] == ("'self'" if served else "'none'")

@@ -11,25 +11,14 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-MODULES = (
-    "dom.js",
-    "run.js",
-    "matrix.js",
-    "why.js",
-    "graph.js",
-    "browse.js",
-    "file.js",
-    "api.js",
-    "editor.js",
-    "playground.js",
-    "served.js",
-    "keys.js",
-    "theme.js",
-    "main.js",
-)
+_SHOWING = ("dom.js", "run.js", "matrix.js", "why.js", "graph.js", "browse.js")
+_STARTING = ("keys.js", "theme.js", "main.js")
+FILE = (*_SHOWING, "file.js", *_STARTING)
+SERVED = (*_SHOWING, "api.js", "editor.js", "playground.js", "served.js", *_STARTING)
 """The parts of the script, each behind those that it imports."""
 
 _IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//.*\n|^\s+", re.MULTILINE)
 _EXPORT = re.compile(r"^export (\{.*\};\n)?", re.MULTILINE)
 # In JSON these stand in texts only, where they may be written out; so nothing can end the element, or open a comment in it.
 _WRITTEN_OUT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
@@ -37,7 +26,7 @@ _WRITTEN_OUT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def page(data: dict[str, Any], *, title: str, served: bool = False) -> str:
     """The whole page. From a server it may talk to that server; as a file to nobody."""
-    style, layout, script = _parts()
+    style, layout, script = _parts(served)
     meta = "" if served else f'<meta http-equiv="Content-Security-Policy" content="{content_policy()}">\n'
     filled = {
         "csp": meta,
@@ -53,7 +42,7 @@ def page(data: dict[str, Any], *, title: str, served: bool = False) -> str:
 
 def content_policy(*, served: bool = False) -> str:
     """The Content-Security-Policy: nothing but the scripts and the style of the page, known by their hashes."""
-    style, layout, script = _parts()
+    style, layout, script = _parts(served)
     rules = [
         "default-src 'none'",
         f"script-src {_hash(layout)} {_hash(script)}",
@@ -73,10 +62,12 @@ def embedded(data: Any) -> str:
 
 
 @cache
-def _parts() -> tuple[str, str, str]:
-    """Style, layout library and script."""
-    script = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _asset(name))) for name in MODULES)
-    return _asset("page.css"), _asset("dagre.min.js"), script
+def _parts(served: bool) -> tuple[str, str, str]:
+    """Style, layout library and script. Whoever passes on a page passes on the library, so its licence goes with it."""
+    modules = SERVED if served else FILE
+    script = "".join(_EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", _asset(name)))) for name in modules)
+    layout = f"/*\n{_asset('dagre.LICENSE.txt')}*/\n{_asset('dagre.min.js')}"
+    return _asset("page.css"), layout, f"{script}start({'openServed' if served else 'openFile'});\n"
 
 
 def _asset(name: str) -> str:

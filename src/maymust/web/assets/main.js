@@ -1,12 +1,11 @@
-// Where it begins.
-import { openFile } from "./file.js";
+// Where it begins: `open` shows the data, and says which keys it knows.
 import { helpDialog, listenToKeys } from "./keys.js";
-import { openServed } from "./served.js";
 import { themeButton } from "./theme.js";
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const help = helpDialog();
-themeButton(document.getElementById("theme"));
-document.getElementById("help-open").addEventListener("click", help);
-const page = data.mode === "serve" ? openServed(data) : openFile(data);
-listenToKeys({ ...page.keys(), "?": help });
+export function start(open) {
+  const help = helpDialog();
+  themeButton(document.getElementById("theme"));
+  document.getElementById("help-open").addEventListener("click", help);
+  const page = open(JSON.parse(document.getElementById("data").textContent));
+  listenToKeys({ ...page.keys(), "?": help });
+}

@@ -20,8 +20,8 @@ API: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Rules and requirements": {
         "maymust": (
-            *("ConditionalRequirement", "AskPermissionRequirement", "ArgumentRequirement", "AfterUntrustedRequirement", "mutually_exclusive"),
-            *("Decision", "ApprovalMemory", "ask_in_terminal", "Requirement", "requirement", "RunView", "Rule"),
+            *("ConditionalRequirement", "AskPermissionRequirement", "ArgumentRequirement", "AfterUntrustedRequirement"),
+            *("mutually_exclusive", "Decision", "ApprovalMemory", "ask_in_terminal", "Requirement", "requirement", "RunView", "Rule"),
         ),
     },
     "Policies and permits": {

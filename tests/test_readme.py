@@ -57,3 +57,11 @@ def test_the_numbers_of_the_readme_are_those_of_the_pages() -> None:
     rules = re.search(r"^\| ask unless it was named \| (\d+) of \1 .*?\| (\d+) of (\d+) \|", evaluation, flags=re.MULTILINE)
     assert rules is not None
     assert f"of {rules[3]} recorded attacks {rules[2]} are refused or put to a person, and all {rules[1]} tasks" in README
+    rows = re.findall(
+        r"^\| ([\w* -]+) \| \d+ \| (\d+) \| \d+ \| \d+ \| \d \|$", (ROOT / "docs" / "benchmarks.md").read_text("utf-8"), re.MULTILINE
+    )
+    batches = {name.strip("*"): int(runs) for name, runs in rows}
+    assert batches.pop("maymust") == 0
+    around = sorted(runs for runs in batches.values() if runs)
+    assert len(around) == 5
+    assert f"in {around[0]} to {around[-1]} of 1,000 runs, in five frameworks" in README

@@ -66,6 +66,7 @@ def _parts(served: bool) -> tuple[str, str, str]:
     """Style, layout library and script. Whoever passes on a page passes on the library, so its licence goes with it."""
     modules = SERVED if served else FILE
     script = "".join(_EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", _asset(name)))) for name in modules)
+    script = re.sub(r" (=>|===) ", r"\1", script)
     layout = f"/*\n{_asset('dagre.LICENSE.txt')}*/\n{_asset('dagre.min.js')}"
     return _asset("page.css"), layout, f"{script}start({'openServed' if served else 'openFile'});\n"
 

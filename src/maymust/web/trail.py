@@ -9,10 +9,13 @@ from maymust.core.history import History
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
 from maymust.views.automaton import PolicyGraph, TooLargeError, policy_graph
-from maymust.views.folded import MOST, FoldedGraph, Node, fold_graph, group_text
+from maymust.views.folded import FoldedGraph, Node, fold_graph, group_text
 
 LIMIT = 1_500
 """How many states of a policy are looked at for its graph."""
+
+KEPT = 600
+"""How many situations a page holds; it draws those around the chosen step."""
 
 
 class Trail:
@@ -50,13 +53,13 @@ class Trail:
         if self._graph is not None:
             missing = self._drawn is None or not set(trail[self._on :]) <= {node.number for node in self._drawn.nodes}
             if missing or self._drawn is None:
-                self._drawn = fold_graph(self._graph, trail)
+                self._drawn = fold_graph(self._graph, trail, most=KEPT)
             self._on = len(trail)
             return self._drawn.to_dict()
         return self._walked(trail).to_dict()
 
     def _walked(self, trail: list[int]) -> FoldedGraph:
-        kept = set(list(dict.fromkeys(reversed(trail)))[:MOST])
+        kept = set(list(dict.fromkeys(reversed(trail)))[:KEPT])
         stays = {source: tuple(calls) for (source, target), calls in self._ways.items() if source == target}
         nodes = tuple(Node(number, (f"{number + 1}",), _loop(stays.get(number, ()))) for number in sorted(kept))
         edges = tuple(

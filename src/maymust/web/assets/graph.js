@@ -5,6 +5,24 @@ import { VERDICTS } from "./run.js";
 const CHAR = 7.3;
 const LINE = 15;
 const SMALLEST = 0.65;
+const MOST = 48;
+
+// Of a large graph what lies around a step of the run.
+function around(run, column) {
+  const { graph, columns } = run;
+  if (graph.nodes.length <= MOST) return graph;
+  const known = new Set(graph.nodes.map((node) => node.id));
+  const kept = new Set();
+  const keep = (id) => kept.size < MOST && known.has(id) && kept.add(id);
+  for (let far = 0; far < columns.length && kept.size < MOST / 2; far += 1) {
+    keep(columns[column - far]?.node);
+    keep(columns[column + far]?.node);
+  }
+  for (const id of kept) for (const edge of graph.edges) if (edge.from === id) keep(edge.to);
+  const nodes = graph.nodes.filter((node) => kept.has(node.id));
+  const edges = graph.edges.filter((edge) => kept.has(edge.from) && kept.has(edge.to));
+  return { ...graph, nodes, edges, left_out: graph.left_out + graph.nodes.length - nodes.length };
+}
 
 export class GraphView {
   constructor(root) {
@@ -24,9 +42,10 @@ export class GraphView {
       this.root.replaceChildren(h("p", { class: "note" }, "The policy of this run is not known, so there is no graph of it."));
       return;
     }
-    if (this.drawn !== graph) {
+    const { node } = run.columns[column];
+    if (this.drawn !== graph || (graph.nodes.length > MOST && node !== undefined && !this.nodes.has(String(node)))) {
       this.drawn = graph;
-      this.layout(graph);
+      this.layout(around(run, column));
     }
     this.without.replaceChildren(...(run.leftOut.length ? [`Not in it, since they are Python code: ${inline(run.leftOut.join(", "), 300)}`] : []));
     this.trail(run, column);

@@ -8,13 +8,14 @@ URL is postgresql://USER:PASSWORD@HOST/DATABASE; without it the runs are kept in
 import argparse
 import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from maymust import MaymustError
+from maymust import Agent, MaymustError
 from maymust.durable import DbosStore
 
 from .agents import LEDGER, MODEL, PRICES, Ledger, make_agent
@@ -52,9 +53,16 @@ def settle(store: DbosStore, run_ids: list[str]) -> None:
                 store.decide(run_id, {question.call_id: yes}, by="the person at the desk")
 
 
-def work(url: str, ledger: Path, asked: argparse.Namespace) -> int:
+def file_store(folder: str) -> str:
+    """The address of a store in a SQLite file. Raises ValueError where DBOS cannot use the SQLite of this Python."""
+    if sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
+        raise ValueError(f"with this Python DBOS needs SQLite 3.42, and there is {sqlite3.sqlite_version}; give --store postgresql://...")
+    return f"sqlite:///{folder}/runs.db"
+
+
+def work(url: str, ledger: Path, agent: Agent[str], asked: argparse.Namespace) -> int:
     """Submit the tickets, let the workers settle them, kill one of them meanwhile, and look at the ledger. 0 when it is as it should be."""
-    store, agent = DbosStore(url), make_agent(asked.model)
+    store = DbosStore(url)
     tickets = list(PRICES)[: asked.tickets]
     try:
         run_ids = [store.submit(agent, f"Settle ticket {ticket}.", tenant=f"branch {ticket % 3}") for ticket in tickets]
@@ -86,7 +94,8 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="maymust-workers-", ignore_cleanup_errors=True) as folder:
         try:
-            return work(asked.store or f"sqlite:///{folder}/runs.db", Path(folder) / "ledger.db", asked)
+            agent = make_agent(asked.model)
+            return work(asked.store or file_store(folder), Path(folder) / "ledger.db", agent, asked)
         except (MaymustError, TimeoutError, ValueError) as error:
             print(error, file=sys.stderr)
             return 1

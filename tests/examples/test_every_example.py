@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,11 @@ def test_its_policy_tests_hold(folder: Path) -> None:
 def test_a_copy_of_the_folder_runs_by_itself(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "mine", ignore=shutil.ignore_patterns("__pycache__"))
     done = run(tmp_path, "mine")
+    if folder.name == "many_workers" and sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
+        # Its default is a file; on Postgres it is tested everywhere.
+        assert done.returncode == 1
+        assert "DBOS needs SQLite 3.42" in done.stderr
+        return
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NOT ALLOWED" not in done.stdout
     assert not re.search("(?m)^Traceback", done.stderr)

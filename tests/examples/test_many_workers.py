@@ -31,7 +31,7 @@ def url() -> Iterator[str]:
 def test_every_ticket_is_settled_once_though_a_worker_is_killed(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ledger = tmp_path / "ledger.db"
     asked = argparse.Namespace(workers=2, tickets=9, model="script")
-    assert work(url, ledger, asked) == 0, capfd.readouterr()
+    assert work(url, ledger, make_agent(), asked) == 0, capfd.readouterr()
     told = capfd.readouterr().out
     assert "killed worker" in told
     assert "9 of 9 runs have an answer" in told

@@ -220,3 +220,27 @@ def test_a_question_is_answered_by_time_and_the_run_goes_on(shift: Shift, databa
     until(lambda: store.run(run_id).status == "ended")
     assert "nobody answered within 0.3 seconds" in str(store.state(run_id).steps[0].text)
     store.close()
+
+
+def test_a_run_that_its_own_process_has_left_goes_on_with_a_worker(
+    shift: Shift, store: DbosStore, oracle: Oracle, zygote: Zygote, tmp_path: Path, undisturbed: dict[str, Any]
+) -> None:
+    assert zygote.run(tmp_path, kill={"call_id": "charge1", "point": "after effect"})["signal"] == signal.SIGKILL
+    (row,) = store.runs()
+    assert row.status == "interrupted"
+    shift.begin("shop")
+    attend(store, oracle, [row.run_id])
+    assert not list(double(oracle))
+    assert record(store.state(row.run_id)) == undisturbed
+
+
+def test_workers_work_on_a_file_too(zygote: Zygote, tmp_path: Path, database_file: str, oracle: Oracle) -> None:
+    shift, store = Shift(zygote, tmp_path), DbosStore(database_file, lease=LEASE)
+    run_ids = submit(store, "signer 1", 2)
+    first, _ = shift.begin("signer 1", count=2)
+    until(lambda: len(store.questions()) == 2)
+    shift.end(first, signal.SIGKILL)
+    attend(store, oracle, run_ids)
+    assert sorted(oracle.effects) == ["s1", "s1"]
+    shift.close()
+    store.close()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -114,6 +116,10 @@ class DbosDatabase:
 
     def _connect(self) -> sa.Engine:
         if self._address.get_backend_name() == "sqlite":
+            if sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
+                raise StoreError(
+                    f"DBOS needs SQLite 3.42 on this Python, and there is {sqlite3.sqlite_version}; use Postgres, or Python 3.11"
+                )
             engine = sa.create_engine(self._address, connect_args={"timeout": _BUSY, "check_same_thread": False}, poolclass=sa.QueuePool)
             sa.event.listen(engine, "connect", _own_transactions)
             sa.event.listen(engine, "begin", _begin)

@@ -7,9 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from maymust import Agent, AskPermissionRequirement, ConditionalRequirement, ThinkTool, ToolError, tool
+from maymust import Agent, AskPermissionRequirement, ConditionalRequirement, History, Policy, Step, ThinkTool, ToolError, tool
+from maymust.events import TurnStarted
 from maymust.models import ScriptedModel, call
 from maymust.trace import write_trace
+from maymust.trace.encode import encode, kind_of, to_line
+from maymust.trace.records import StepsTaken, TraceStarted
 
 
 @tool
@@ -55,4 +58,18 @@ def record(path: Path, rules: list[Any] = RULES, script: list[Any] = SCRIPT, too
     # While a browser is there its loop runs in this thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, main()).result()
+    return path
+
+
+def written(path: Path, policy: Policy, steps: list[Step]) -> Path:
+    """A trace of a run with these steps."""
+    history = History()
+    records: list[Any] = [TraceStarted("r", policy=policy.describe())]
+    for number, step in enumerate(steps, 1):
+        records += [TurnStarted("r", number, policy.permit(history)), StepsTaken("r", (step,))]
+        history = history.add(step)
+    with path.open("w", encoding="ascii") as file:
+        for place, event in enumerate(records):
+            head = {} if place else {"trace": 1}
+            file.write(to_line({**head, "at": 1.0, "run": "r", "kind": kind_of(event), "data": encode(event)}) + "\n")
     return path

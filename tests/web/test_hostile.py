@@ -10,18 +10,15 @@ from typing import Any
 
 import pytest
 
-from maymust import ConditionalRequirement, History, Outcome, Policy, Step, tool
-from maymust.events import TurnStarted
+from maymust import ConditionalRequirement, Outcome, Policy, Step, tool
 from maymust.models import call
 from maymust.trace import read_trace, recording_of
-from maymust.trace.encode import encode, kind_of, to_line
-from maymust.trace.records import StepsTaken, TraceStarted
 from maymust.web.data import file_data
 from maymust.web.known import known_policy
 from maymust.web.page import embedded, page
 from tests.cli.commands import command
 from tests.web.browser import Watched
-from tests.web.runs import record
+from tests.web.runs import record, written
 
 Open = Callable[..., Watched]
 HTML = "<img src=x onerror=alert(1)><script>alert(2)</script></script><!--"
@@ -35,20 +32,6 @@ FETCHES: list[Any] = [call("fetch", url="unseen"), call("fetch", url="long"), ca
 def fetch(url: str) -> str:
     """Fetch."""
     return {"html": HTML, "unseen": UNSEEN}.get(url) or "x" * 1_000_000
-
-
-def written(path: Path, policy: Policy, steps: list[Step]) -> Path:
-    """A trace of a run with these steps."""
-    history = History()
-    records: list[Any] = [TraceStarted("r", policy=policy.describe())]
-    for number, step in enumerate(steps, 1):
-        records += [TurnStarted("r", number, policy.permit(history)), StepsTaken("r", (step,))]
-        history = history.add(step)
-    with path.open("w", encoding="ascii") as file:
-        for place, event in enumerate(records):
-            head = {} if place else {"trace": 1}
-            file.write(to_line({**head, "at": 1.0, "run": "r", "kind": kind_of(event), "data": encode(event)}) + "\n")
-    return path
 
 
 def viewed(directory: Path, trace: Path) -> str:

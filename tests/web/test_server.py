@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -13,10 +14,11 @@ from typing import Any
 import httpx
 import pytest
 
+from maymust import ConditionalRequirement, Outcome, Policy, Step
 from maymust.web.guard import Guard
 from maymust.web.worker import Worker
 from tests.cli.commands import command
-from tests.web.runs import record
+from tests.web.runs import record, written
 from tests.web.serving import serving
 
 POLICY = "version: 1\ntools: [a, b]\nrules:\n  r: {conditional: b, only_after: a}\n"
@@ -121,6 +123,22 @@ def test_a_cell_that_is_not_there_is_not_found(client: httpx.Client, column: str
     client.get("/api/run", params={"run": run})
     assert client.get("/api/why", params={"run": run, "column": column, "tool": tool}).status_code == 404
     assert client.get("/api/why", params={"run": run, "column": "1", "tool": "refund"}).json()["outlook"] == "refund opens after lookup"
+
+
+def test_halves_of_characters_in_runs_and_names_of_files_are_served(tmp_path: Path) -> None:
+    policy = Policy([ConditionalRequirement("a\ud800", max_invocations=0, reason="\udfff")], tools=["a\ud800", "b"])
+    path = os.fsdecode(b"odd\xff.jsonl")
+    written(tmp_path / path, policy, [Step("b", output="\ud800"), Step("a\ud800", Outcome.REFUSED, text="\udc80")])
+    with serving(tmp_path, ".") as url, httpx.Client(base_url=url, timeout=30) as client:
+        (run,) = shown(client)["runs"]
+        assert run["name"] == path
+        said = client.get("/api/run", params={"run": run["id"]})
+        assert said.status_code == 200
+        assert said.json()["order"] == ["a\ud800", "b", "final_answer"]
+        assert client.get("/api/policy", params={"run": run["id"]}).status_code in (200, 409)
+        assert client.get("/api/compare", params={"one": run["id"], "other": run["id"]}).json() == []
+    assert command(tmp_path, "view", path, "-o", "page.html").code == 0
+    assert "odd\\udcff.jsonl" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b'{"policy": 1}', b"\xff", b"[" * 100_000])

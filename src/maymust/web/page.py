@@ -11,6 +11,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from maymust.views.paint import clean
+
 _SHOWING = ("dom.js", "run.js", "matrix.js", "why.js", "graph.js", "browse.js")
 _STARTING = ("keys.js", "theme.js", "main.js")
 FILE = (*_SHOWING, "file.js", *_STARTING)
@@ -30,7 +32,7 @@ def page(data: dict[str, Any], *, title: str, served: bool = False) -> str:
     meta = "" if served else f'<meta http-equiv="Content-Security-Policy" content="{content_policy()}">\n'
     filled = {
         "csp": meta,
-        "title": html.escape(title),
+        "title": html.escape(clean(title)),
         "mode": "served" if served else "file",
         "style": style,
         "layout": layout,

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -49,6 +49,7 @@ class Served:
     quick: Worker = field(default_factory=lambda: Worker(5.0))
     slow: Worker = field(default_factory=lambda: Worker(15.0))
     listeners: int = 0
+    explaining: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
 
     def app(self) -> ASGIApp:
         """The application, guarded."""
@@ -105,7 +106,7 @@ class Served:
             return _refused(404, "there is no such run")
         await asyncio.to_thread(follower.refresh)
         news = await asyncio.to_thread(follower.news, None)
-        return _refused(409, follower.problem or "the run has not begun") if news is None else JSONResponse(news[1])
+        return _refused(409, follower.problem or "the run has not begun") if news is None else _json(news[1])
 
     async def why(self, request: Request) -> Response:
         """More about one cell of a run."""
@@ -117,7 +118,10 @@ class Served:
         turn: RecordedTurn = recording.turns[int(column)]
         if tool not in turn.permit.tools:
             return _refused(404, "there is no such tool")
-        return JSONResponse(await asyncio.to_thread(Explainer(follower.known.policy, 10.0, limit=LIMIT).explained_cell, turn, tool))
+        explainer = Explainer(follower.known.policy, 10.0, limit=LIMIT)
+        async with self.explaining:
+            said = await asyncio.to_thread(explainer.explained_cell, turn, tool)
+        return _json(said)
 
     async def compare(self, request: Request) -> Response:
         """Where two runs differ."""
@@ -129,7 +133,7 @@ class Served:
         if len(recordings) < 2:
             return _refused(404, "there are no two such runs")
         differences = await asyncio.to_thread(compare_runs, *recordings)
-        return JSONResponse([one.to_dict() for one in differences[:_MOST_DIFFERENCES]])
+        return _json([one.to_dict() for one in differences[:_MOST_DIFFERENCES]])
 
     async def policy_of(self, request: Request) -> Response:
         """The policy of a run as a text for the playground, and its calls."""
@@ -143,7 +147,7 @@ class Served:
         except PolicyError as fault:
             return _refused(409, str(fault))
         words = [step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}" for step in follower.recording.steps]
-        return JSONResponse({"policy": text, "history": words, "left_out": list(follower.known.left_out)})
+        return _json({"policy": text, "history": words, "left_out": list(follower.known.left_out)})
 
     async def play(self, request: Request) -> Response:
         """What the playground asks."""
@@ -172,7 +176,7 @@ class Served:
                 asking.cancel()
                 await asyncio.wait([asking])
                 return _refused(503, "nobody waits for it")
-        return JSONResponse(asking.result())
+        return _json(asking.result())
 
 
 async def _body(request: Request) -> bytes | None:
@@ -183,6 +187,11 @@ async def _body(request: Request) -> bytes | None:
         if len(content) > _MOST_BODY:
             return None
     return content
+
+
+def _json(data: Any) -> Response:
+    """In ASCII: a run may hold halves of characters, which have no form in UTF-8."""
+    return Response(json.dumps(data, separators=(",", ":")), media_type="application/json")
 
 
 def _refused(status: int, text: str) -> Response:

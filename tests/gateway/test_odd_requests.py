@@ -63,7 +63,11 @@ def test_what_would_lead_past_the_policy_is_refused_with_the_reason(protocol: st
     [
         ("chat", {"messages": "hi"}, "messages has to be a list, got a text"),
         ("chat", {"messages": ["hi"]}, "messages[0] has to be an object"),
-        ("chat", {"messages": [{"role": "assistant", "tool_calls": [{"id": 5}]}]}, "tool_calls[0].function has to be an object"),
+        (
+            "chat",
+            {"messages": [{"role": "assistant", "tool_calls": [{"id": 5}]}]},
+            "tool_calls: the function of a call has to be an object",
+        ),
         ("chat", {"messages": [{"role": "tool", "tool_call_id": 5}]}, "tool_call_id has to be a text"),
         ("chat", {"model": 5}, "model has to be a text"),
         ("chat", {"stream": "yes"}, "stream has to be true or false"),

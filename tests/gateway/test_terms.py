@@ -11,7 +11,7 @@ import pytest
 from maymust import AskPermissionRequirement, ConditionalRequirement, Policy
 from maymust.core.step import Outcome
 from maymust.errors import UnsupportedRuleError
-from maymust.gateway.conversation import Called, Missing, Returned, Said
+from maymust.gateway.conversation import Called, Missing, Past, Returned, Said
 from maymust.gateway.served import Route, Served
 from maymust.gateway.steps import read_story
 from maymust.policyfile.gateway_terms import GatewayTerms
@@ -24,7 +24,8 @@ from tests.gateway.raw_upstream import Answer, RawUpstream, chat_reply, whole
 FINE = whole(chat_reply("done"))
 REFUND = whole(chat_reply(None, ("refund", '{"amount": 5}')))
 CONVERSATION = GatewayTerms(scope="conversation")
-TWO = [Said("a"), Called("1", "search", {}), Returned("1", "x"), Said("b"), Called("2", "think", {}), Returned("2", "y", failed=True)]
+FIRST: list[Past] = [Said("a"), Called("1", "search", {}), Returned("1", "x")]
+TWO: list[Past] = [*FIRST, Said("b"), Called("2", "think", {}), Returned("2", "y", failed=True)]
 
 
 def test_a_run_begins_after_the_last_message_of_the_user() -> None:
@@ -41,7 +42,7 @@ def test_in_the_scope_of_a_conversation_everything_counts() -> None:
 
 
 def test_gaps_before_the_run_are_no_gaps_of_it() -> None:
-    past = [Missing("a summary"), Returned("0", "x"), Called("9", "search", {}), Said("now")]
+    past: list[Past] = [Missing("a summary"), Returned("0", "x"), Called("9", "search", {}), Said("now")]
     assert read_story(past, GatewayTerms()).gaps == ()
     assert len(read_story(past, CONVERSATION).gaps) == 4
 

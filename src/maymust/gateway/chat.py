@@ -9,7 +9,7 @@ from typing import Any
 from maymust.gateway.chat_reply import reply_of
 from maymust.gateway.chat_stream import ChatStream
 from maymust.gateway.conversation import Asked, Called, Choice, OfferedTool, Past, Reply, Returned, Said, arguments_of, text_of
-from maymust.gateway.dialect import Answers, StreamForm, ids_of
+from maymust.gateway.dialect import Answers, StreamForm, Tools, ids_of
 from maymust.gateway.raw_json import Edits, RawObject
 from maymust.gateway.read_body import as_bool, as_id, as_list, as_name, as_object
 from maymust.gateway.rejected import Rejected, bad, unsupported
@@ -23,7 +23,9 @@ class Chat:
     name = "chat"
     api: Api = "chat"
     ending = "/chat/completions"
-    listed: tuple[str, str] = ("tools", "messages")
+
+    def __init__(self) -> None:
+        self._tools = Tools(_tools)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
@@ -34,7 +36,7 @@ class Chat:
         if values.get("n") not in (None, 1):
             raise unsupported("n has to be 1: each choice would be a run of its own, and the history could only tell of one")
         asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"))
-        asked.tools = tuple(_tools(as_list(values, "tools")))
+        asked.tools = self._tools.of(raw)
         asked.choice = _choice_of(values.get("tool_choice"))
         asked.thinks = _thinks(values)
         asked.past = list(_past(as_list(values, "messages")))
@@ -68,10 +70,10 @@ class Chat:
     def read_reply(self, answer: Mapping[str, Any], known: Collection[str]) -> Reply:
         """Read a reply in one piece."""
         choices = answer.get("choices")
-        if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], Mapping):
+        if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
             raise ValueError("it has not exactly one choice")
         message = choices[0].get("message")
-        if not isinstance(message, Mapping):
+        if not isinstance(message, dict):
             raise ValueError("its choice has no message")
         return reply_of(message)
 
@@ -99,7 +101,7 @@ def _tools(items: list[Any]) -> Iterator[OfferedTool]:
             continue
         form = as_object(tool.get(kind), f"tools[{place}].{kind}")
         parameters = form.get("parameters")
-        schema = parameters if kind == "function" and isinstance(parameters, Mapping) else None
+        schema = parameters if kind == "function" and isinstance(parameters, dict) else None
         yield OfferedTool(as_name(form.get("name"), f"tools[{place}].{kind}.name"), place, schema)
 
 
@@ -127,34 +129,34 @@ def _choice_of(given: Any) -> Choice | None:
 
 def _thinks(values: Mapping[str, Any]) -> bool | None:
     said = values.get("thinking")
-    if isinstance(said, Mapping):
+    if isinstance(said, dict):
         return said.get("type") != "disabled"
     return False if values.get("reasoning_effort") == "none" else None
 
 
 def _past(messages: list[Any]) -> Iterator[Past]:
-    for place, item in enumerate(messages):
-        where = f"messages[{place}]"
-        message = as_object(item, where)
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict):
+            as_object(message, f"messages[{place}]")
         role = message.get("role")
         if role == "user":
             yield Said(text_of(message.get("content")))
         elif role == "tool":
-            yield Returned(as_id(message.get("tool_call_id"), f"{where}.tool_call_id"), text_of(message.get("content")))
+            yield Returned(as_id(message.get("tool_call_id"), "tool_call_id"), text_of(message.get("content")))
         elif role == "assistant":
             if message.get("function_call") is not None:
-                raise unsupported(f"{where}.function_call: calls of this old form are not checked here; use tool_calls")
-            for number, call in enumerate(as_list(message, "tool_calls", f"{where}.")):
-                yield _called(as_object(call, f"{where}.tool_calls[{number}]"), f"{where}.tool_calls[{number}]")
+                raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
+            for call in as_list(message, "tool_calls", "messages: "):
+                yield _called(as_object(call, "tool_calls: a call"))
         elif role == "function":
-            raise unsupported(f"{where}: the role function is of the old form of calls; use the role tool")
+            raise unsupported(f"messages[{place}]: the role function is of the old form of calls; use the role tool")
 
 
-def _called(call: Mapping[str, Any], where: str) -> Called:
+def _called(call: Mapping[str, Any]) -> Called:
     kind = "custom" if call.get("type") == "custom" else "function"
-    form = as_object(call.get(kind), f"{where}.{kind}")
+    form = as_object(call.get(kind), "tool_calls: the function of a call")
     arguments = arguments_of(form.get("arguments")) if kind == "function" else None
-    return Called(as_id(call.get("id"), f"{where}.id"), as_name(form.get("name"), f"{where}.{kind}.name"), arguments)
+    return Called(as_id(call.get("id"), "tool_calls: an id"), as_name(form.get("name"), "tool_calls: a name"), arguments)
 
 
 def _answered(reply: Reply, answers: Answers, number: int) -> Iterator[dict[str, Any]]:

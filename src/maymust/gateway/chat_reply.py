@@ -24,12 +24,12 @@ def reply_of(message: Mapping[str, Any]) -> Reply:
 
 
 def _call(place: int, call: Any) -> Call:
-    if not isinstance(call, Mapping):
+    if not isinstance(call, dict):
         raise ValueError("a call is no object")
     kind = "custom" if call.get("type") == "custom" else "function"
     form = call.get(kind)
-    name = form.get("name") if isinstance(form, Mapping) else None
-    if not isinstance(form, Mapping) or not isinstance(name, str):
+    name = form.get("name") if isinstance(form, dict) else None
+    if not isinstance(form, dict) or not isinstance(name, str):
         raise ValueError("a call has no name")
     call_id = call.get("id")
     arguments = arguments_of(form.get("arguments")) if kind == "function" else None

@@ -81,14 +81,14 @@ def _choice(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
     choices = (value or {}).get("choices")
     if not choices:
         return {}
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], Mapping) or choices[0].get("index", 0) != 0:
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict) or choices[0].get("index", 0) != 0:
         raise ValueError("an event has another choice than the one that was asked for")
     return choices[0]
 
 
 def _delta(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
     delta = _choice(value).get("delta")
-    return delta if isinstance(delta, Mapping) else {}
+    return delta if isinstance(delta, dict) else {}
 
 
 def _finished(value: Mapping[str, Any] | None) -> bool:
@@ -96,7 +96,7 @@ def _finished(value: Mapping[str, Any] | None) -> bool:
 
 
 def _index(piece: Any) -> int:
-    index = piece.get("index", 0) if isinstance(piece, Mapping) else None
+    index = piece.get("index", 0) if isinstance(piece, dict) else None
     if not isinstance(index, int):
         raise ValueError("a call in the stream has no index")
     return index

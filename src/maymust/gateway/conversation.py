@@ -1,4 +1,7 @@
-"""What a request and a reply say, whatever the protocol: the values between the dialects and the judging."""
+"""What a request and a reply say, whatever the protocol: the values between the dialects and the judging.
+
+What there is many of in a request is not frozen, for that would cost in each; nobody changes it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from typing import Any, Literal, TypeAlias
 from maymust.gateway.raw_json import RawObject, read_once
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Said:
     """The user said something: a run begins after it."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Called:
     """A call of an earlier reply. `outcome` is known for calls that the provider ran itself, else it is in a `Returned`."""
 
@@ -26,7 +29,7 @@ class Called:
     outcome: Literal["ok", "failed"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Returned:
     """The result of a call as the client tells it. `failed` is the protocol's flag, False where there is none."""
 
@@ -35,7 +38,7 @@ class Returned:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Missing:
     """Something of the conversation is not in the request; `what` says what."""
 
@@ -116,7 +119,7 @@ class Reply:
 
 def arguments_of(raw: Any) -> Mapping[str, Any] | None:
     """Arguments as a mapping. None for what is no JSON object, or could be read in two ways."""
-    if isinstance(raw, Mapping):
+    if isinstance(raw, dict):
         return raw
     if not isinstance(raw, str):
         return None
@@ -129,5 +132,5 @@ def text_of(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    texts = [part.get("text") for part in content if isinstance(part, dict)]
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maymust.gateway.conversation import Asked, Call, Choice, Reply
+from maymust.gateway.conversation import Asked, Call, Choice, OfferedTool, Reply
 from maymust.gateway.raw_json import Edits, RawObject
+from maymust.gateway.read_body import as_list
 from maymust.gateway.rejected import Rejected
 from maymust.models.capability_table import Api
 
@@ -58,13 +59,11 @@ class Dialect(Protocol):
     name    its name, as in the metrics
     api     its name in the table of capabilities
     ending  how its path ends
-    listed  members of the body whose items have to be found: the tools and the messages
     """
 
     name: str
     api: Api
     ending: str
-    listed: tuple[str, str]
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request. `known` are the names of the policy. Raises Rejected."""
@@ -111,3 +110,34 @@ def ids_of(calls: Sequence[tuple[Call, str]], number: int) -> dict[int, str]:
         own = call.call_id
         found[call.place] = own if own and own not in found.values() else f"call_maymust_{number}_{call.place}"
     return found
+
+
+class Tools:
+    """Lists of tools that were read before: most requests have the list of the one before them.
+
+    read   reads a list. Raises Rejected
+    """
+
+    def __init__(self, read: Callable[[list[Any]], Iterable[OfferedTool]]) -> None:
+        self._read = read
+        self._known: dict[str, tuple[OfferedTool, ...]] = {}
+
+    def of(self, raw: RawObject) -> tuple[OfferedTool, ...]:
+        """The tools of a request. Raises Rejected."""
+        items = as_list(raw.values, "tools")
+        if not items:
+            return ()
+        text = raw.value_text("tools")
+        found = self._known.get(text)
+        if found is None:
+            found = tuple(self._read(items))
+            if len(text) <= _LONGEST:
+                if len(self._known) >= _MOST:
+                    self._known.clear()
+                self._known[text] = found
+        return found
+
+
+_MOST = 128
+_LONGEST = 65_536
+"""Lists come from clients: only so many are kept, and no longer ones."""

@@ -67,8 +67,9 @@ class Exchange:
         parts, asked, dialect = self._parts, self._asked, self._dialect
         closed = closed_tools(self._served, checkpoint.permit)
         shaped = shape(dialect, asked, self._incoming.body, checkpoint, closed, parts.lost.of(dialect.name, asked.model))
-        response = await self._send(shaped.body)
-        try:
+        incoming = self._incoming
+        headers = sent_headers(incoming.headers)
+        async with parts.upstream.asked(incoming.method, incoming.path, incoming.query, headers, shaped.body) as response:
             if response.status_code >= 300:
                 return await self._not_a_reply(response, shaped)
             checkpoint.asks += 1
@@ -81,12 +82,6 @@ class Exchange:
             if kind == "application/json" and not self._client.started:
                 return await self._whole(response, checkpoint, shaped)
             raise Rejected(502, "upstream", f"the upstream sent {kind or 'something without a type'}, which cannot be judged")
-        finally:
-            await response.aclose()
-
-    async def _send(self, body: bytes) -> httpx.Response:
-        incoming = self._incoming
-        return await self._parts.upstream.send(incoming.method, incoming.path, incoming.query, sent_headers(incoming.headers), body)
 
     async def _not_a_reply(self, response: httpx.Response, shaped: Shaped) -> bool:
         """Hand on an error of the upstream, unless it says that the model does not take what the gateway has added."""

@@ -120,7 +120,7 @@ class _Request:
         if self._parts.options.shadow:
             await self._in_shadow(dialect, incoming, client)
             return
-        raw = read_object(incoming.body, dialect.listed)
+        raw = read_object(incoming.body)
         model = raw.values.get("model")
         served = self._parts.routes.find(self._whole, incoming.headers, model if isinstance(model, str) else "")
         self.policy = served.name
@@ -149,14 +149,12 @@ class _Request:
     async def _beside(self, incoming: Incoming, client: Client) -> None:
         """Hand on what no policy speaks of."""
         headers = sent_headers(incoming.headers)
-        response = await self._parts.upstream.send(incoming.method, incoming.path, incoming.query, headers, incoming.body)
-        try:
+        asked = self._parts.upstream.asked(incoming.method, incoming.path, incoming.query, headers, incoming.body)
+        async with asked as response:
             if 300 <= response.status_code < 400:
                 raise Rejected(502, "upstream", "the upstream redirects")
             data = await replies.body(response, self._parts.options.max_reply)
             await client.whole(response.status_code, returned_headers(response.headers.raw), data)
-        finally:
-            await response.aclose()
 
     async def fail(self, client: Client, rejected: Rejected) -> None:
         """Tell an error, in the form of the protocol, in the stream where that has begun."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from maymust.gateway.conversation import Asked, Call, Called, Choice, OfferedTool, Past, Reply, Returned, Said, text_of
-from maymust.gateway.dialect import Answers, StreamForm, ids_of
+from maymust.gateway.dialect import Answers, StreamForm, Tools, ids_of
 from maymust.gateway.messages_stream import MessagesStream
 from maymust.gateway.raw_json import Edits, RawObject
 from maymust.gateway.read_body import as_bool, as_id, as_list, as_name, as_object
@@ -25,17 +25,19 @@ class Messages:
     name = "messages"
     api: Api = "messages"
     ending = "/messages"
-    listed: tuple[str, str] = ("tools", "messages")
+
+    def __init__(self) -> None:
+        self._tools = Tools(_tools)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
         values = raw.values
         asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"))
         messages = as_list(values, "messages")
-        asked.tools = (*_tools(as_list(values, "tools")), *_later_tools(messages))
+        asked.tools = (*self._tools.of(raw), *_later_tools(messages))
         asked.choice = _choice_of(values.get("tool_choice"))
         thinking = values.get("thinking")
-        asked.thinks = thinking.get("type") != "disabled" if isinstance(thinking, Mapping) else None
+        asked.thinks = thinking.get("type") != "disabled" if isinstance(thinking, dict) else None
         asked.past = list(_past(messages, known))
         return asked
 
@@ -44,7 +46,7 @@ class Messages:
         written: dict[str, Any] = {"type": {"auto": "auto", "required": "any", "none": "none"}[choice.mode]}
         if choice.names is not None:
             written = {"type": "tool", "name": choice.names[0]}
-        if choice.mode != "none" and isinstance(given, Mapping) and "disable_parallel_tool_use" in given:
+        if choice.mode != "none" and isinstance(given, dict) and "disable_parallel_tool_use" in given:
             written["disable_parallel_tool_use"] = given["disable_parallel_tool_use"]
         return written
 
@@ -86,13 +88,13 @@ def reply_of(content: Sequence[Any], stop: Any) -> Reply:
     """The reply that these blocks are. Raises ValueError for calls that cannot be read."""
     calls = []
     for place, block in enumerate(content):
-        if not isinstance(block, Mapping):
+        if not isinstance(block, dict):
             raise ValueError("a block of its content is no object")
         if block.get("type") == "tool_use":
             call_id, name, given = block.get("id"), block.get("name"), block.get("input")
             if not isinstance(name, str):
                 raise ValueError("a call has no name")
-            calls.append(Call(place, call_id if isinstance(call_id, str) else "", name, given if isinstance(given, Mapping) else None))
+            calls.append(Call(place, call_id if isinstance(call_id, str) else "", name, given if isinstance(given, dict) else None))
     return Reply(text_of(list(content)), tuple(calls), list(content), open=stop == "pause_turn")
 
 
@@ -103,17 +105,17 @@ def _tools(items: list[Any]) -> Iterator[OfferedTool]:
             yield OfferedTool(as_name(tool.get("type"), f"tools[{place}].name"), place, hosted=True)
             continue
         schema = tool.get("input_schema")
-        yield OfferedTool(as_name(tool["name"], f"tools[{place}].name"), place, schema if isinstance(schema, Mapping) else None)
+        yield OfferedTool(as_name(tool["name"], f"tools[{place}].name"), place, schema if isinstance(schema, dict) else None)
 
 
 def _later_tools(messages: list[Any]) -> Iterator[OfferedTool]:
     """Tools that are defined inside the conversation."""
     for message in messages:
-        blocks = message.get("content") if isinstance(message, Mapping) and message.get("role") == "system" else None
+        blocks = message.get("content") if isinstance(message, dict) and message.get("role") == "system" else None
         for block in blocks if isinstance(blocks, list) else ():
-            tool = block.get("tool") if isinstance(block, Mapping) and block.get("type") == "tool_addition" else None
-            definition = tool.get("definition") if isinstance(tool, Mapping) else None
-            if isinstance(definition, Mapping):
+            tool = block.get("tool") if isinstance(block, dict) and block.get("type") == "tool_addition" else None
+            definition = tool.get("definition") if isinstance(tool, dict) else None
+            if isinstance(definition, dict):
                 yield OfferedTool(as_name(definition.get("name"), "the name of an added tool"), -1, nested=True)
 
 
@@ -135,7 +137,7 @@ def _past(messages: list[Any], known: Collection[str]) -> Iterator[Past]:
         where = f"messages[{place}]"
         message = as_object(item, where)
         role, content = message.get("role"), message.get("content")
-        blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
         if role == "user":
             results = [block for block in blocks if block.get("type") == "tool_result"]
             for block in results:
@@ -148,7 +150,7 @@ def _past(messages: list[Any], known: Collection[str]) -> Iterator[Past]:
             yield from _calls(blocks, where, known)
 
 
-def _calls(blocks: list[Mapping[str, Any]], where: str, known: Collection[str]) -> Iterator[Past]:
+def _calls(blocks: Sequence[Mapping[str, Any]], where: str, known: Collection[str]) -> Iterator[Past]:
     failed = {block.get("tool_use_id") for block in blocks if _is_failure(block)}
     for block in blocks:
         kind = block.get("type")
@@ -156,7 +158,7 @@ def _calls(blocks: list[Mapping[str, Any]], where: str, known: Collection[str]) 
             continue
         call_id, name = as_id(block.get("id"), f"{where}: id"), as_name(block.get("name"), f"{where}: name")
         given = block.get("input")
-        arguments = given if isinstance(given, Mapping) else None
+        arguments = given if isinstance(given, dict) else None
         if kind == "tool_use":
             yield Called(call_id, name, arguments)
         elif name in known:
@@ -165,7 +167,7 @@ def _calls(blocks: list[Mapping[str, Any]], where: str, known: Collection[str]) 
 
 def _is_failure(block: Mapping[str, Any]) -> bool:
     content = block.get("content")
-    kind = str(content.get("type", "")) if isinstance(content, Mapping) else ""
+    kind = str(content.get("type", "")) if isinstance(content, dict) else ""
     return str(block.get("type", "")).endswith("tool_result") and (block.get("is_error") is True or kind.endswith("_error"))
 
 
@@ -188,6 +190,6 @@ def _storable(block: Mapping[str, Any], call_id: str) -> dict[str, Any]:
     """A block of a reply in the form in which it may be sent."""
     if block.get("type") == "tool_use":
         given = block.get("input")
-        return {"type": "tool_use", "id": call_id, "name": name_of(block["name"]), "input": given if isinstance(given, Mapping) else {}}
+        return {"type": "tool_use", "id": call_id, "name": name_of(block["name"]), "input": given if isinstance(given, dict) else {}}
     keys = _KEPT.get(str(block.get("type")), tuple(block))
     return {key: block[key] for key in keys if key in block}

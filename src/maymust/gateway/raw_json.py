@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,18 +34,15 @@ class RawObject:
 
     values  the members
     spans   where each stands
-    items   of the members that are lists and were asked for: where each item stands
     """
 
     text: str
     values: dict[str, Any] = field(default_factory=dict)
     spans: dict[str, Member] = field(default_factory=dict)
-    items: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
-    def item_text(self, key: str, place: int) -> str:
-        """The text of one item of a list."""
-        start, end = self.items[key][place]
-        return self.text[start:end]
+    def item_texts(self, key: str) -> list[str]:
+        """The text of each item of a member that is a list."""
+        return [self.text[start:end] for start, end in _items(self.text, self.spans[key].value)]
 
     def value_text(self, key: str) -> str:
         """The text of one value."""
@@ -65,10 +61,8 @@ class Edits:
         return bool(self.values or self.added)
 
 
-def read_object(data: bytes, listed: Iterable[str] = ()) -> RawObject:
+def read_object(data: bytes) -> RawObject:
     """Read an object from UTF-8.
-
-    listed   members whose items are to be found as well
 
     Raises Rejected for what is no object, or could be read in two ways: repeated keys, another encoding.
     """
@@ -77,14 +71,14 @@ def read_object(data: bytes, listed: Iterable[str] = ()) -> RawObject:
     except UnicodeDecodeError as error:
         raise bad(f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        return _read(text, frozenset(listed))
+        return _read(text)
     except RecursionError:
         raise bad("the body is nested too deeply") from None
     except ValueError as error:
         raise bad(f"the body is not valid JSON: {error}") from None
 
 
-def _read(text: str, listed: frozenset[str]) -> RawObject:
+def _read(text: str) -> RawObject:
     made = RawObject(text)
     at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
     if text[at : at + 1] != "{":
@@ -107,11 +101,7 @@ def _read(text: str, listed: frozenset[str]) -> RawObject:
         if key in made.values:
             raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
         begin = at
-        if key in listed and text[at : at + 1] == "[":
-            value, spans, at = _items(text, at)
-            made.items[key] = spans
-        else:
-            value, at = _DECODER.raw_decode(text, at)
+        value, at = _DECODER.raw_decode(text, at)
         made.values[key], made.spans[key] = value, Member(start, begin, at)
         at = _skip(text, at)
         mark = text[at : at + 1]
@@ -123,25 +113,17 @@ def _read(text: str, listed: frozenset[str]) -> RawObject:
         at = _skip(text, at + 1)
 
 
-def _items(text: str, at: int) -> tuple[list[Any], list[tuple[int, int]], int]:
-    """The list that begins here, with where each item stands, and where the list ends."""
-    values: list[Any] = []
+def _items(text: str, at: int) -> list[tuple[int, int]]:
+    """Where each item of the list stands that begins here. The list was read before, so it is one."""
     spans: list[tuple[int, int]] = []
     at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        return values, spans, at + 1
-    while True:
-        start = at
-        value, at = _DECODER.raw_decode(text, at)
-        values.append(value)
-        spans.append((start, at))
-        at = _skip(text, at)
-        mark = text[at : at + 1]
-        if mark == "]":
-            return values, spans, at + 1
-        if mark != ",":
-            raise ValueError(f"a comma is missing at character {at}")
-        at = _skip(text, at + 1)
+    while text[at] != "]":
+        _, end = _DECODER.raw_decode(text, at)
+        spans.append((at, end))
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return spans
 
 
 def _skip(text: str, at: int) -> int:
@@ -189,7 +171,7 @@ def read_once(text: str) -> dict[str, Any] | None:
 
 
 def _checked(text: str) -> dict[str, Any] | None:
-    value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    value = _ONCE.decode(text)
     return value if isinstance(value, dict) else None
 
 
@@ -198,3 +180,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise ValueError("a key is repeated")
     return made
+
+
+_ONCE = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

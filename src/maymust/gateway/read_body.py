@@ -30,7 +30,7 @@ def as_list(values: Mapping[str, Any], key: str, where: str = "") -> list[Any]:
 
 def as_object(value: Any, where: str) -> Mapping[str, Any]:
     """An object. Raises Rejected."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise bad(f"{where} has to be an object, got {kind(value)}")
     return value
 

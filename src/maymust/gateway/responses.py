@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from maymust.gateway.conversation import Asked, Choice, Reply
-from maymust.gateway.dialect import Answers, StreamForm
+from maymust.gateway.dialect import Answers, StreamForm, Tools
 from maymust.gateway.raw_json import Edits, RawObject
-from maymust.gateway.read_body import as_bool, as_list, as_name
+from maymust.gateway.read_body import as_bool, as_name
 from maymust.gateway.rejected import Rejected, bad, unsupported
 from maymust.gateway.responses_items import answered, choice_of, later_tools, past_of, reply_of, tools_of
 from maymust.gateway.responses_stream import ResponsesStream
@@ -28,7 +28,9 @@ class Responses:
     name = "responses"
     api: Api = "responses"
     ending = "/responses"
-    listed: tuple[str, str] = ("tools", "input")
+
+    def __init__(self) -> None:
+        self._tools = Tools(tools_of)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
@@ -43,7 +45,7 @@ class Responses:
         if not isinstance(given, str | list):
             raise bad("input has to be a text or a list of items")
         items: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        asked.tools = (*tools_of(as_list(values, "tools")), *later_tools(items))
+        asked.tools = (*self._tools.of(raw), *later_tools(items))
         asked.choice = choice_of(values.get("tool_choice"))
         asked.past = list(past_of(items, known))
         return asked

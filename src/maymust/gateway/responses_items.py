@@ -30,7 +30,7 @@ def tools_of(items: list[Any]) -> Iterator[OfferedTool]:
         kind = as_name(tool.get("type"), f"tools[{place}].type")
         if kind in ("function", "custom"):
             given = tool.get("parameters")
-            schema = given if isinstance(given, Mapping) else None
+            schema = given if isinstance(given, dict) else None
             yield OfferedTool(as_name(tool.get("name"), f"tools[{place}].name"), place, schema)
         elif kind == "namespace":
             for inner in as_list(tool, "tools", f"tools[{place}]."):
@@ -43,7 +43,7 @@ def tools_of(items: list[Any]) -> Iterator[OfferedTool]:
 def later_tools(items: list[Any]) -> Iterator[OfferedTool]:
     """Tools that are defined inside the conversation. Raises Rejected."""
     for item in items:
-        if isinstance(item, Mapping) and item.get("type") == "additional_tools":
+        if isinstance(item, dict) and item.get("type") == "additional_tools":
             for tool in tools_of(as_list(item, "tools", "additional_tools.")):
                 if not tool.hosted:
                     yield OfferedTool(tool.name, -1, nested=True)
@@ -102,7 +102,7 @@ def reply_of(output: Sequence[Any], status: Any, known: Collection[str]) -> Repl
     """The reply that these items are. Raises ValueError for calls that cannot be read."""
     calls, texts = [], []
     for place, item in enumerate(output):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             raise ValueError("an item of its output is no object")
         if item.get("type") == "message":
             texts.append(text_of(item.get("content")))

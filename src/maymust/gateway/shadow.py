@@ -44,24 +44,21 @@ class Shadow:
         incoming = self._incoming
         checkpoint = await self._checkpoint()
         headers = sent_headers(incoming.headers)
-        response = await self._parts.upstream.send(incoming.method, incoming.path, incoming.query, headers, incoming.body)
         kept: list[bytes] = []
-        try:
+        async with self._parts.upstream.asked(incoming.method, incoming.path, incoming.query, headers, incoming.body) as response:
             self.outcome = "passed" if response.status_code < 400 else "upstream_error"
             await self._client.start(response.status_code, returned_headers(response.headers.raw))
             async for piece in replies.pieces(response, self._parts.options.max_reply):
                 kept.append(piece)
                 await self._client.write(piece)
             await self._client.end()
-        finally:
-            await response.aclose()
         if checkpoint is not None and response.status_code < 300:
             await self._judge(checkpoint, replies.kind(response), b"".join(kept))
 
     async def _checkpoint(self) -> Checkpoint | None:
         """What would be done with the request; None where it would be rejected."""
         try:
-            raw = read_object(self._incoming.body, self._dialect.listed)
+            raw = read_object(self._incoming.body)
             asked = self._dialect.ask(raw, self._served.known)
             story = read_story(asked.past, self._served.terms)
             if story.gaps and self._served.terms.on_truncated == "refuse":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from maymust.adapters.limits import choice as text_choice
@@ -17,11 +18,12 @@ from maymust.gateway.dialect import Dialect
 from maymust.gateway.raw_json import Edits, edited
 from maymust.gateway.rejected import Rejected
 from maymust.models.capabilities import Capabilities
-from maymust.models.capability_table import capabilities_of
+from maymust.models.capability_table import Api, capabilities_of
 from maymust.models.chat_model import ModelRequest, ToolDefinition
 from maymust.models.encode import Encoding, encode
 
 _NO_SCHEMA: dict[str, Any] = {}
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def shape(dialect: Dialect, asked: Asked, raw: bytes, checkpoint: Checkpoint, cl
         edits = dialect.more(asked, checkpoint.replies, "", system=capabilities.late_system)
         return Shaped(edited(asked.body, edits) if edits else raw, capabilities=capabilities)
     permit = checkpoint.permit
-    offered = tuple(name for name in permit.allowed if name not in closed and _has(asked, name))
+    there = {tool.name for tool in asked.tools}
+    offered = tuple(name for name in permit.allowed if name not in closed and name in there)
     word = "none" if checkpoint.text_only else _word(permit, offered, asked)
     wanted = _merged(word, asked, offered)
     encoding = _encoded(asked, permit, wanted, offered, capabilities)
@@ -65,14 +68,18 @@ def shape(dialect: Dialect, asked: Asked, raw: bytes, checkpoint: Checkpoint, cl
 
 
 def _capabilities(dialect: Dialect, asked: Asked, lost: Collection[str]) -> Capabilities:
-    """What the model can be told. A list that changes costs the cache; a wrong call costs a whole reply more, so lists are filtered."""
-    told = capabilities_of(asked.model, dialect.api).without(lost)
-    subset = told.subset
-    if subset == "allowed_tools" and any(tool.hosted for tool in asked.tools):
-        subset = "filter"
+    """What the model can be told."""
+    return _told(asked.model[:_LONGEST_NAME], dialect.api, frozenset(lost), any(tool.hosted for tool in asked.tools), asked.thinks)
+
+
+@lru_cache(maxsize=256)
+def _told(model: str, api: Api, lost: frozenset[str], hosted: bool, thinks: bool | None) -> Capabilities:
+    """A list that changes costs the cache; a wrong call costs a whole reply more, so lists are filtered where there is no subset."""
+    told = capabilities_of(model, api).without(lost)
+    subset = "filter" if told.subset == "allowed_tools" and hosted else told.subset
     if subset != "allowed_tools":
         subset = "choice" if told.prefix_bound else "filter"
-    thinks = told.thinks if asked.thinks is None else asked.thinks
+    thinks = told.thinks if thinks is None else thinks
     return replace(told, subset=subset, thinks=thinks, tools=True, json_schema=False, inline_tools=False)
 
 
@@ -128,14 +135,21 @@ def _is_overruled(client: Choice | None, wanted: Choice) -> bool:
 
 
 def _encoded(asked: Asked, permit: Permit, wanted: Choice, offered: tuple[str, ...], capabilities: Capabilities) -> Encoding:
-    names = tuple(tool.name for tool in asked.tools if not tool.hosted and tool.name not in permit.hidden)
-    tools = tuple(ToolDefinition(name, "", _NO_SCHEMA) for name in names)
+    hidden = permit.hidden
+    names = tuple(tool.name for tool in asked.tools if not tool.hosted and tool.name not in hidden)
+    tools = _definitions(names)
     allowed = tuple(name for name in offered if name in names)
     if wanted.names is not None and not _is_hosted(asked, wanted):
         allowed = tuple(name for name in allowed if name in wanted.names)
     named = wanted.mode == "required" and wanted.names is not None and len(allowed) == 1
     choice = allowed[0] if named else wanted.mode
     return encode(ModelRequest((), tools, allowed, "auto" if _is_hosted(asked, wanted) else choice), capabilities)
+
+
+@lru_cache(maxsize=256)
+def _definitions(names: tuple[str, ...]) -> tuple[ToolDefinition, ...]:
+    """Tools by name alone: how the pass reaches the model hangs on nothing else."""
+    return tuple(ToolDefinition(name, "", _NO_SCHEMA) for name in names)
 
 
 def _is_hosted(asked: Asked, choice: Choice) -> bool:
@@ -147,24 +161,18 @@ def _tool_edits(
     dialect: Dialect, asked: Asked, permit: Permit, encoding: Encoding, offered: tuple[str, ...], *, narrow: bool
 ) -> dict[str, str | None]:
     """The list of tools, where it has to be another one; None in its place when nothing is left of it."""
-    key = dialect.listed[0]
     kept = {tool.name for tool in encoding.tools}
     if encoding.choice == "none" and any(tool.hosted for tool in asked.tools):
         kept = set()  # "none" would close the hosted ones as well
-    texts: dict[int, str] = {}
-    changed = False
-    for tool in asked.tools:
-        if tool.place < 0:
-            continue
-        if not _stays(tool, kept, permit, offered):
-            changed = True
-            continue
-        made = _narrowed(dialect, asked, tool, permit) if narrow and tool.name in offered else None
-        changed = changed or made is not None
-        texts[tool.place] = made or asked.body.item_text(key, tool.place)
-    if not changed:
+    listed = [tool for tool in asked.tools if tool.place >= 0]
+    left = [tool for tool in listed if _stays(tool, kept, permit, offered)]
+    narrowed = {tool.place: text for tool in left if narrow and tool.name in offered and (text := _narrowed(dialect, asked, tool, permit))}
+    if len(left) == len(listed) and not narrowed:
         return {}
-    return {key: f"[{','.join(texts.values())}]" if texts else None}
+    texts = asked.body.item_texts("tools")
+    # Several tools may be in one item.
+    places = dict.fromkeys(tool.place for tool in left)
+    return {"tools": f"[{','.join(narrowed.get(place) or texts[place] for place in places)}]" if places else None}
 
 
 def _narrowed(dialect: Dialect, asked: Asked, tool: OfferedTool, permit: Permit) -> str | None:
@@ -174,7 +182,7 @@ def _narrowed(dialect: Dialect, asked: Asked, tool: OfferedTool, permit: Permit)
         return None
     own = ToolDefinition(tool.name, "", tool.parameters)
     made = narrowed_tool(own, fragments)
-    item = asked.body.values[dialect.listed[0]][tool.place]
+    item = asked.body.values["tools"][tool.place]
     return None if made is own else json.dumps(dialect.narrowed(item, made.parameters))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,6 +15,8 @@ from maymust.errors import PolicyError
 from maymust.gateway.rejected import Rejected
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+_ONE = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0)
 
 _OF_A_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split()
@@ -43,6 +48,7 @@ class Upstream:
 
     url           its base, such as `https://api.openai.com`; a `/v1` at its end is not doubled
     read_timeout  seconds in which it has to go on
+    connections   so many are kept for later requests
 
     Raises PolicyError for what is no http or https URL.
     """
@@ -53,20 +59,40 @@ class Upstream:
             raise PolicyError(f"upstream has to be the base URL of a provider, such as https://api.openai.com, got {url!r}")
         self.url: str = f"{parts.scheme}://{parts.netloc}"
         self._base = parts.path.rstrip("/")
-        limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=30.0)
-        # The transport alone: a client would keep cookies of one user for another, and follow redirects past the gateway.
         proxy = _proxy(parts.scheme, parts.hostname)
-        # Without TLS there are no certificates to read.
-        self._transport = httpx.AsyncHTTPTransport(limits=limits, proxy=proxy, verify=parts.scheme == "https" or proxy is not None)
+        # Certificates are read once, and not at all without TLS.
+        trusted: Any = httpx.create_ssl_context() if parts.scheme == "https" or proxy is not None else False
+        self._make = partial(httpx.AsyncHTTPTransport, verify=trusted, proxy=proxy, limits=_ONE)
+        self._idle: list[httpx.AsyncHTTPTransport] = []
+        self._most_idle = connections
         self._timeout = {"connect": 10.0, "read": read_timeout, "write": 60.0, "pool": 30.0}
 
-    async def send(self, method: str, path: str, query: bytes, headers: Headers, body: bytes) -> httpx.Response:
-        """Send a request; the body of the response is still to be read, and to be closed. Raises Rejected."""
+    @asynccontextmanager
+    async def asked(self, method: str, path: str, query: bytes, headers: Headers, body: bytes) -> AsyncIterator[httpx.Response]:
+        """Send a request; the body of the response is still to be read. What is not read by the end is given up. Raises Rejected."""
+        # Transports alone: a client would keep cookies of one user for another, and follow redirects past the gateway. Each has one
+        # connection, for the time a pool takes grows with the square of the requests under way.
+        transport = self._idle.pop() if self._idle else self._make()
+        try:
+            response = await self._send(transport, method, path, query, headers, body)
+            try:
+                yield response
+            finally:
+                await response.aclose()
+        finally:
+            if len(self._idle) < self._most_idle:
+                self._idle.append(transport)
+            else:
+                await transport.aclose()
+
+    async def _send(
+        self, transport: httpx.AsyncHTTPTransport, method: str, path: str, query: bytes, headers: Headers, body: bytes
+    ) -> httpx.Response:
         base = self._base.removesuffix("/v1") if path.startswith("/v1/") else self._base
         url = f"{self.url}{base}{path}" + (f"?{query.decode('latin-1')}" if query else "")
         try:
             request = httpx.Request(method, url, headers=list(headers), content=body, extensions={"timeout": self._timeout})
-            return await self._transport.handle_async_request(request)
+            return await transport.handle_async_request(request)
         except httpx.TimeoutException as error:
             raise Rejected(504, "upstream", f"the upstream did not answer in time ({type(error).__name__})") from error
         except (httpx.TransportError, httpx.InvalidURL) as error:
@@ -74,7 +100,8 @@ class Upstream:
 
     async def close(self) -> None:
         """Close its connections."""
-        await self._transport.aclose()
+        while self._idle:
+            await self._idle.pop().aclose()
 
 
 def _proxy(scheme: str, host: str) -> str | None:

@@ -25,6 +25,9 @@ def install(name: str | None) -> None:
             return whole(self, state, event)  # type: ignore[no-any-return]
 
         SqliteJournal.fold = without_intent  # type: ignore[method-assign]
+        journal: Any = importlib.import_module("maymust.durable.dbos.journal")
+        can_wait = journal._can_wait
+        journal._can_wait = lambda event: isinstance(event, ToolStarted) or can_wait(event)
     elif name == "result before effect":
 
         def too_early(self: SqliteJournal, state: RunState, event: Event) -> RunState:

@@ -51,3 +51,11 @@ def test_the_same_in_a_file(zygote: Zygote, undisturbed: dict[str, Any], tmp_pat
 def test_random_kills_do_no_harm_either(zygote: Zygote, undisturbed: dict[str, Any], tmp_path: Path, seed: int) -> None:
     _, found = soak(zygote, tmp_path, seed, undisturbed)
     assert not found
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("name", "effect"), [("no intent", "charge1"), ("blind repeat", "charge2")])
+def test_a_driver_that_is_wrong_is_found_out(zygote: Zygote, undisturbed: dict[str, Any], tmp_path: Path, name: str, effect: str) -> None:
+    ended = zygote.run(tmp_path, kill={"call_id": effect, "point": "after effect"}, broken=name)
+    assert ended["signal"] == 9
+    assert f"{effect} came 2 times" in faults(tmp_path, finish(zygote, tmp_path, broken=name), undisturbed)

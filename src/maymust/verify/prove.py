@@ -18,6 +18,7 @@ from maymust.verify.interference import Interference
 from maymust.verify.outline import outline_of
 from maymust.verify.report import Report, Word
 from maymust.verify.survey import Survey, survey_of
+from maymust.verify.symbolic_survey import survey_by_sets
 from maymust.verify.witness import words
 
 EFFORT = 2_000_000
@@ -65,8 +66,13 @@ def verify(
     automaton = Automaton(policy, world)
     survey = survey_all(automaton, limit if limit is not None else EFFORT // max(len(policy.tools), _FEW_TOOLS))
     survey.max_turns = max_turns
-    findings = sorted((finding for check in ALL for finding in check(survey)), key=lambda finding: _GRAVITY.index(finding.severity))
+    findings = _findings(survey)
     verdict, witness = _verdict(survey, findings)
+    if verdict == "undecided" and (by_sets := survey_by_sets(automaton)) is not None:
+        survey = by_sets
+        survey.max_turns = max_turns
+        findings = _findings(survey)
+        verdict, witness = _verdict(survey, findings)
     in_time: bool | None = survey.safe_steps is not None and (max_turns is None or survey.safe_steps <= max_turns)
     if not survey.supervisor_known or not survey.complete:
         in_time = None
@@ -88,6 +94,11 @@ def verify(
         moves=survey.moves,
         seconds=time.perf_counter() - started,
     )
+
+
+def _findings(survey: Survey) -> list[Finding]:
+    """What the checks find, the gravest first."""
+    return sorted((finding for check in ALL for finding in check(survey)), key=lambda finding: _GRAVITY.index(finding.severity))
 
 
 def survey_all(automaton: Automaton, limit: int, *, small: int = SMALL) -> Survey:

@@ -244,6 +244,16 @@ def test_texts_that_databases_do_not_like_are_kept(stores: Any) -> None:
     assert stores().run(result.state.run_id).answer is not None
 
 
+def everything(store: AnyStore) -> str:
+    """All that is kept, as text."""
+    if isinstance(store, SqliteStore):
+        store.database.close()
+        return b"".join(path.read_bytes() for path in store.database.path.parent.glob("runs.db*")).decode("utf-8", "replace")
+    tables = ("runs", "questions", "audit", "workflow_status", "workflow_input", "workflow_output", "operation_outputs")
+    with store.database.reading() as sql:
+        return "".join(str(row.to_dict()) for table in tables for row in sql.execute(f"SELECT * FROM {table}").fetchall())
+
+
 @tool(approval_mode="always_require")
 def log_in(password: SecretStr) -> str:
     """Log in."""
@@ -262,8 +272,12 @@ def test_a_secret_waits_encrypted_or_not_at_all(stores: Any) -> None:
     run_id = result.state.run_id
     assert "hush" not in str(stores(key=KEY).questions(run_id))
     assert "hush" not in stores().state(run_id).to_json()
+    assert "hush" not in everything(stores())
     result = desk(stores(key=KEY), script, tools=[log_in], requirements=[]).resume_sync(run_id, {"l1": True})
     assert result.steps[0].text == "logged in with 9 letters"
+    kept = everything(stores())
+    assert "logged in with 9 letters" in kept
+    assert "hush" not in kept
 
 
 def test_a_childs_question_is_its_parents(stores: Any) -> None:

@@ -14,6 +14,7 @@ import sys
 from benchmarks.peers.machine import machine
 from benchmarks.peers.parts import FAST, PARTS, How, again, commit, dumped, quiet_loads
 from benchmarks.peers.report import EXPLAINED, PAGE, RESULTS, explained, written
+from benchmarks.peers.versions import HOMES, python_of
 
 
 def main() -> None:
@@ -27,6 +28,9 @@ def main() -> None:
     quiet_loads()
     how = FAST if asked.fast else How()
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"parts": {}}
+    for home in [] if asked.page else HOMES:
+        sys.stderr.write(f"virtualenv of {home}\n")
+        python_of(home)
     for name in [] if asked.page else asked.parts or PARTS:
         sys.stderr.write(f"{name}\n")
         if asked.again:

@@ -5,8 +5,8 @@ Months are those of the release on the package index.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from scripts.check_adapters import environment
@@ -59,14 +59,11 @@ AGENTS = tuple(name for name, peer in PEERS.items() if peer.home == name)
 MAYMUST = "maymust"
 
 
-def pins_of(home: str) -> list[str]:
-    """What is installed in a virtualenv beside what maymust needs."""
-    if home == "models":
-        extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-        return [*extras["local"], *extras["openai"], *extras["anthropic"]]
-    return [peer.pin for peer in PEERS.values() if peer.home == home]
+HOMES = (MAYMUST, *dict.fromkeys(peer.home for peer in PEERS.values()))
+"""All virtualenvs; maymust's has what its core needs and nothing else."""
 
 
+@cache
 def python_of(home: str) -> str:
-    """The Python of a virtualenv, which is made if need be: "maymust" has the core's needs, "models" those of its models."""
-    return str(environment(home, pins_of(home)))
+    """The Python of a virtualenv, which is made if need be."""
+    return str(environment(home, [peer.pin for peer in PEERS.values() if peer.home == home]))

@@ -21,7 +21,7 @@ BROKEN: dict[str, list[tuple[str, float]]] = {
     "first": [("search", 0), ("think", 0)],
     "answer": [("think", 0)],
 }
-HELD = [("think", 0), ("search", 0), ("think", 0), ("search", 0)]
+HELD: list[tuple[str, float]] = [("think", 0), ("search", 0), ("think", 0), ("search", 0)]
 
 
 def world_of(ran: list[tuple[str, float]], *, answered: bool = True) -> World:

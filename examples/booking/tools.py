@@ -64,7 +64,7 @@ def was_it_booked(ctx: FunctionInvocationContext) -> Happened | bool:
 
 
 @tool(effect="read")
-def search_rooms(beds: Annotated[int, Field(ge=1)], nights: Annotated[int, Field(ge=1)]) -> list[dict[str, Any]]:
+def search_rooms(beds: Annotated[int, Field(ge=1, le=10)], nights: Annotated[int, Field(ge=1, le=30)]) -> list[dict[str, Any]]:
     """Find rooms with so many beds at least, and what so many nights cost in them."""
     fitting = [(cents * nights, room) for room, (has, cents) in ROOMS.items() if has >= beds]
     return [{"room": room, "nights": nights, "cents": cents} for cents, room in sorted(fitting)]
@@ -72,7 +72,7 @@ def search_rooms(beds: Annotated[int, Field(ge=1)], nights: Annotated[int, Field
 
 @tool(effect="once", resolve=was_it_booked)
 def book(
-    room: str, nights: Annotated[int, Field(ge=1)], cents: Annotated[int, Field(ge=1)], ctx: FunctionInvocationContext
+    room: str, nights: Annotated[int, Field(ge=1, le=30)], cents: Annotated[int, Field(ge=1)], ctx: FunctionInvocationContext
 ) -> dict[str, Any]:
     """Book a room. `cents` is the whole price, as the search has given it."""
     if room not in ROOMS:

@@ -1,4 +1,4 @@
-"""What an import loads and what an install brings: `python -m benchmarks._footprint STATEMENT REQUIREMENT ...`.
+"""What an import loads and what an install brings: `python -m benchmarks._footprint REPEATS STATEMENT REQUIREMENT ...`.
 
 Prints one line of JSON: processor milliseconds and modules of the statement, distributions that the requirements bring by their
 metadata, and their size on disk in MB as installed, without compiled files.
@@ -66,10 +66,10 @@ def megabytes(names: Iterable[str]) -> float:
     return total / 1e6
 
 
-def imported(statement: str) -> dict[str, Any]:
+def imported(statement: str, repeats: int = REPEATS) -> dict[str, Any]:
     """The median of several fresh interpreters; the first, which may compile, is left out."""
     runs = []
-    for _ in range(REPEATS + 1):
+    for _ in range(repeats + 1):
         code = CODE.format(statement=statement)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         runs.append([float(word) for word in done.stdout.split()])
@@ -79,9 +79,9 @@ def imported(statement: str) -> dict[str, Any]:
 
 def main() -> None:
     """Print the line."""
-    statement, *requirements = sys.argv[1:]
+    repeats, statement, *requirements = sys.argv[1:]
     names = closure(requirements)
-    print(json.dumps({**imported(statement), "distributions": len(names), "names": names, "mb": round(megabytes(names), 1)}))
+    print(json.dumps({**imported(statement, int(repeats)), "distributions": len(names), "names": names, "mb": round(megabytes(names), 1)}))
 
 
 if __name__ == "__main__":

@@ -130,17 +130,17 @@ def spread(values: list[float]) -> dict[str, float]:
 def imports(how: How) -> dict[str, Any]:
     """What is loaded and installed, and what 1,000 tools cost before the first request."""
     needs = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    python = python_of(MAYMUST)
+    python, often = python_of(MAYMUST), str(how.repeats + 1)
     own = sum(path.stat().st_size for path in (ROOT / "src" / "maymust").rglob("*") if path.is_file() and path.suffix != ".pyc") / 1e6
     rows = []
     for title, statement in (("maymust", "import maymust"), ("maymust, with `Agent`", "from maymust import Agent")):
-        row = call(python, ["benchmarks._footprint", statement, *needs], 300)
+        row = call(python, ["benchmarks._footprint", often, statement, *needs], 300)
         # maymust itself runs from the checkout and is not among what is installed.
         row.update(distributions=row["distributions"] + 1, mb=round(row["mb"] + own, 1))
         rows.append({"peer": MAYMUST, "title": title, "statement": statement, **row})
     for name in AGENTS:
         peer = PEERS[name]
-        row = call(python_of(peer.home), ["benchmarks._footprint", peer.imports, peer.pin], 300)
+        row = call(python_of(peer.home), ["benchmarks._footprint", often, peer.imports, peer.pin], 300)
         rows.append({"peer": name, "title": peer.title, "statement": peer.imports, **row})
     jobs = rounds([Job(MAYMUST, "register", {"tools": 1000})], how.repeats, LIMIT)
     return {"rows": rows, "register_1000": jobs[0].row("ms")}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from maymust.web.page import page
 from tests.cli.commands import command, process
@@ -140,6 +141,8 @@ def test_a_telephone_shows_it_without_sideways_scrolling(files: Path, open_page:
     view.page.click('#grid [aria-label^="refund, step 2:"]')
     assert "lookup has to succeed first" in view.why()
     assert view.violations() == []
+    view.page.set_viewport_size({"width": 1280, "height": 800})
+    expect(view.page.locator('[data-r="2"]')).to_have_js_property("offsetTop", 30 + 2 * 32)
 
 
 def test_nothing_is_asked_for_on_the_network(files: Path, open_page: Open) -> None:

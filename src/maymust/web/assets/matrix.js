@@ -26,7 +26,7 @@ export class Matrix {
     this.grid.addEventListener("scroll", () => this.later());
     this.grid.addEventListener("keydown", (event) => this.key(event));
     this.grid.addEventListener("click", (event) => this.click(event));
-    new ResizeObserver(() => this.later()).observe(this.grid);
+    new ResizeObserver(() => this.resized()).observe(root);
   }
 
   show(run, differences = new Map()) {
@@ -55,6 +55,14 @@ export class Matrix {
     this.space.style.height = `${this.body * this.h}px`;
     this.grid.setAttribute("aria-rowcount", this.run.rows.length + 1);
     this.grid.setAttribute("aria-colcount", this.run.columns.length + 1);
+  }
+
+  resized() {
+    if (!this.run) return;
+    const before = [this.w, this.h, this.label].join();
+    this.measure();
+    if (before !== [this.w, this.h, this.label].join()) this.clear();
+    this.later();
   }
 
   clear() {

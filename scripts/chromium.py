@@ -26,7 +26,10 @@ def may_install() -> bool:
 def install() -> None:
     """Raises CalledProcessError when apt-get fails."""
     settings = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "chromium"]):
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"],
+    ):
         subprocess.run(command, check=True, env=settings, stdout=sys.stderr)
 
 

@@ -186,7 +186,7 @@ def test_a_run_goes_to_the_playground_with_its_policy_and_its_calls(address: str
     view = open_page(address)
     expect(view.page.locator("#summary")).to_contain_text("7 turns")
     view.page.click("text=open in playground")
-    expect(view.page.locator("#summary")).to_contain_text("steps composed")
+    expect(view.page.locator("#summary")).to_contain_text("7 steps composed · the run has ended")
     assert "only_after: [lookup]" in view.page.input_value("#policy")
     assert "called: refused" in str(view.page.get_attribute('#grid [aria-label^="refund, step 2"]', "aria-label"))
 

@@ -125,7 +125,7 @@ def _step(word: str, permit: Permit) -> Step | str:
     tool, mark, outcome = word.partition("!")
     if tool not in permit.tools:
         return f"the policy has no tool called {tool}{did_you_mean(tool, permit.tools)}"
-    if tool not in permit.allowed:
+    if tool not in permit.allowed or outcome == Outcome.REFUSED:
         return Step(tool, Outcome.REFUSED)
     known = [one.value for one in Outcome if one is not Outcome.REFUSED]
     came = outcome if mark and outcome in known else "ok"

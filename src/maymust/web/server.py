@@ -15,11 +15,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.errors import PolicyError
 from maymust.explanation import LIMIT
 from maymust.policyfile.write import dump_policy
 from maymust.trace.compare import compare_runs
 from maymust.trace.recording import RecordedTurn
+from maymust.web.answers import MOST_STEPS
 from maymust.web.cell import Explainer
 from maymust.web.guard import Guard
 from maymust.web.live import PAUSE, events
@@ -136,7 +138,7 @@ class Served:
         return _json([one.to_dict() for one in differences[:_MOST_DIFFERENCES]])
 
     async def policy_of(self, request: Request) -> Response:
-        """The policy of a run as a text for the playground, and its calls."""
+        """The policy of a run as a text for the playground, and its calls, as far as it takes them."""
         follower = self.shelf.get(request.query_params.get("run", ""))
         if follower is None or follower.recording is None:
             return _refused(404, "there is no such run")
@@ -146,8 +148,11 @@ class Served:
             text = dump_policy(follower.known.policy)
         except PolicyError as fault:
             return _refused(409, str(fault))
-        words = [step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}" for step in follower.recording.steps]
-        return _json({"policy": text, "history": words, "left_out": list(follower.known.left_out)})
+        known = {*follower.known.policy.tools, FINAL_ANSWER}
+        words = [
+            step.tool if step.outcome == "ok" else f"{step.tool}!{step.outcome}" for step in follower.recording.steps if step.tool in known
+        ]
+        return _json({"policy": text, "history": words[:MOST_STEPS], "left_out": list(follower.known.left_out)})
 
     async def play(self, request: Request) -> Response:
         """What the playground asks."""

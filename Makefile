@@ -53,6 +53,7 @@ soak:  ## a million runs against a model that does what it likes, 10,000 policie
 	$(SETUP) dev
 	@$(RUN)/python -m tests.durable.soak
 	@$(RUN)/python -m tests.durable.dbos.soak
+	@$(RUN)/python -m benchmarks.bench_gateway --soak 100000
 	@$(RUN)/python -m tests.attack.soak
 	@MAYMUST_SOAK=$${MAYMUST_SOAK:-10000} $(RUN)/python -m pytest tests/verify
 

@@ -242,10 +242,10 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--soak", type=int, metavar="N", help="memory over N requests instead")
-    parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--connections", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--delay", type=float, default=0.2, metavar="SECONDS", help="what the model takes (default: 0.2)")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--delay", type=float, default=0.5, metavar="SECONDS", help="what the model takes (default: 0.5)")
     given = parser.parse_args()
     if given.soak:
         soak(given.soak, given.connections)

@@ -166,7 +166,8 @@ def _tool_edits(
         kept = set()  # "none" would close the hosted ones as well
     listed = [tool for tool in asked.tools if tool.place >= 0]
     left = [tool for tool in listed if _stays(tool, kept, permit, offered)]
-    narrowed = {tool.place: text for tool in left if narrow and tool.name in offered and (text := _narrowed(dialect, asked, tool, permit))}
+    bounded = [tool for tool in left if narrow and tool.name in offered and permit.arguments(tool.name)]
+    narrowed = {tool.place: text for tool in bounded if (text := _narrowed(dialect, asked, tool, permit))}
     if len(left) == len(listed) and not narrowed:
         return {}
     texts = asked.body.item_texts("tools")
@@ -178,7 +179,7 @@ def _tool_edits(
 def _narrowed(dialect: Dialect, asked: Asked, tool: OfferedTool, permit: Permit) -> str | None:
     """The tool with what the rules leave of its arguments in its schema, as JSON; None where that is all of it."""
     fragments = permit.arguments(tool.name)
-    if not fragments or tool.parameters is None or tool.nested:
+    if tool.parameters is None or tool.nested:
         return None
     own = ToolDefinition(tool.name, "", tool.parameters)
     made = narrowed_tool(own, fragments)

@@ -11,8 +11,8 @@ import pytest
 from maymust import ConditionalRequirement, Policy
 from maymust.verify import verify
 from maymust.verify.automaton import Automaton, World
-from maymust.verify.ending import OutOfBounds
-from maymust.verify.symbolic import Symbolic, why_not
+from maymust.verify.symbolic import why_not
+from maymust.verify.symbolic_survey import survey_by_sets
 from tests.verify.random_rows import policy_of, random_row
 
 COUNT = 250
@@ -76,8 +76,11 @@ def test_what_facts_alone_do_not_tell_is_left_undecided(rules: list[Any], world:
 
 def test_sets_that_grow_too_large_are_given_up() -> None:
     policy = Policy([ConditionalRequirement(name, max_invocations=1) for name in ("a", "b")], tools=["a", "b"])
-    with pytest.raises(OutOfBounds):
-        Symbolic(Automaton(policy, World(policy.tools)), nodes=3)
+    automaton = Automaton(policy, World(policy.tools))
+    for nodes in range(2, 30):
+        survey_by_sets(automaton, nodes=nodes)
+    assert survey_by_sets(automaton, nodes=3) is None
+    assert survey_by_sets(automaton) is not None
 
 
 def test_without_the_library_it_is_left_undecided(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from maymust.verify.survey import Survey, survey_of
 from maymust.verify.symbolic_survey import survey_by_sets
 from maymust.verify.witness import words
 
-EFFORT = 2_000_000
+EFFORT = 1_600_000
 """How many states times tools are looked at before the search gives up: what a state costs grows with the tools. A few seconds."""
 
 _FEW_TOOLS = 20
@@ -55,7 +55,7 @@ def verify(
     present        the tools that are there from the start (default: all of the policy's)
     loads          per tool the tools that become available when it succeeds
     limit          give up after so many states; the verdict is then `undecided` or what was found so far, never `ok`. Default: as
-                   many as take a few seconds, fewer the more tools there are (100,000 for 20 tools, 20,000 for 100)
+                   many as take a few seconds, fewer the more tools there are (80,000 for 20 tools, 16,000 for 100)
 
     Raises PolicyError for names the policy does not know.
     """

@@ -17,8 +17,12 @@ from maymust.verify.ending import OutOfBounds
 from maymust.verify.explore import stand_ins
 from maymust.verify.symbolic_rules import SymbolicRules
 
-NODES = 400_000
-"""Nodes of all diagrams together, beyond which the search gives up. They take about 3 seconds."""
+NODES = 300_000
+"""Nodes of all diagrams together, beyond which the search gives up. They take a few seconds."""
+
+
+LARGEST = 5_000
+"""Nodes of one diagram, beyond which a single operation on it may run away."""
 
 
 def why_not(automaton: Automaton) -> str | None:
@@ -150,11 +154,11 @@ class Symbolic:
             known = states
             for tool in self._tools:
                 states |= move(states, tool)
-                self._check_size()
+                self._check_size(states)
         return states
 
-    def _check_size(self) -> None:
-        if len(self._bdd) > self._nodes:
+    def _check_size(self, states: Any) -> None:
+        if len(self._bdd) > self._nodes or len(states) > LARGEST:
             raise OutOfBounds
 
     # --- asking ---
@@ -166,7 +170,7 @@ class Symbolic:
         layers, seen = [self._start], self._start
         while layers[-1] & wanted == bdd.false:
             found = functools.reduce(operator.or_, (self._after(layers[-1], tool) for tool in self._tools), bdd.false) & ~seen
-            self._check_size()
+            self._check_size(found)
             layers.append(found)
             seen |= found
         state = self._one_of(layers.pop() & wanted)

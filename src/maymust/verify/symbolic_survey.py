@@ -7,10 +7,10 @@ from typing import Any
 from maymust.verify.automaton import Automaton
 from maymust.verify.ending import OutOfBounds
 from maymust.verify.survey import Doom, Path, Survey, doom_at
-from maymust.verify.symbolic import Symbolic, why_not
+from maymust.verify.symbolic import NODES, Symbolic, why_not
 
 
-def survey_by_sets(automaton: Automaton) -> Survey | None:
+def survey_by_sets(automaton: Automaton, *, nodes: int = NODES) -> Survey | None:
     """The survey; None where states cannot be told by facts alone, where sets grow too large, and without the library.
 
     It holds no greatest distance to the end, and not what the end rests on.
@@ -18,7 +18,7 @@ def survey_by_sets(automaton: Automaton) -> Survey | None:
     if why_not(automaton) is not None:
         return None
     try:
-        return _survey(Symbolic(automaton))
+        return _survey(Symbolic(automaton, nodes=nodes))
     except (ImportError, OutOfBounds):
         return None
 

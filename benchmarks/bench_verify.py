@@ -19,7 +19,9 @@ from tests.verify.random_rows import policy_of, random_row
 
 SIZES = ((20, 30, "median at most 50 ms"), (40, 60, "at most 3 s"), (100, 150, "at most 3 s"))
 POLICIES = 40
-AGENT_POLICIES, AGENT_RUNS, TURNS, FAILING = 8, 12, 30, 0.1
+TURNS, FAILING = 30, 0.1
+AGENTS = ((10, 12, 8, 12), (20, 30, 4, 5))
+"""Tools and rules, how many policies, and how many runs of each."""
 
 
 def main(policies: int = POLICIES) -> None:
@@ -31,8 +33,8 @@ def main(policies: int = POLICIES) -> None:
     print()
     print(f"a random agent's runs that finish within {TURNS} turns: policies with a reachable dead end")
     print(f"{'tools':>7}{'rules':>7}{'plain':>10}{'supervised':>12}{'plain, 10 % fail':>19}{'supervised, 10 % fail':>23}")
-    for tools, rules in ((10, 12), (20, 30)):
-        print(f"{tools:>7}{rules:>7}{_finished(tools, rules)}")
+    for tools, rules, count, runs in AGENTS:
+        print(f"{tools:>7}{rules:>7}{_finished(tools, rules, count, runs)}")
     print()
     print(f"compiled verdict from a warm state, 20 tools and 30 rules   {_warm_verdict():6.2f} µs   (at most 5)")
 
@@ -54,26 +56,26 @@ def _verified(tools: int, rules: int, count: int) -> str:
     return f"{statistics.median(seconds) * 1e3:>9.1f} ms{max(seconds):>10.2f} s{undecided:>11}{incomplete:>12}"
 
 
-def _finished(tools: int, rules: int) -> str:
+def _finished(tools: int, rules: int, count: int, runs: int) -> str:
     """The share of finished runs: plain and supervised, without and with failures. All policies can be finished in time."""
     chosen: list[Policy] = []
     for policy in _policies(tools, rules):
         report = verify(policy)
         if report.verdict in ("dead_end", "livelock") and report.forced_within is not None and report.forced_within <= TURNS:
             chosen.append(policy)
-        if len(chosen) == AGENT_POLICIES:
+        if len(chosen) == count:
             break
     shares = []
     for failing in (0.0, FAILING):
         may_fail = chosen[0].tools if failing else ()
         supervised = [supervise(policy, max_turns=TURNS, may_fail=may_fail) for policy in chosen]
-        shares += [_share(chosen, failing), _share(supervised, failing)]
+        shares += [_share(chosen, failing, runs), _share(supervised, failing, runs)]
     widths = (9, 11, 18, 22)
     return "".join(f"{share:>{width}.0%} " for share, width in zip(shares, widths, strict=True))
 
 
-def _share(policies: list[Policy], failing: float) -> float:
-    finished = [_finishes(policy, Random(run), failing) for policy in policies for run in range(AGENT_RUNS)]
+def _share(policies: list[Policy], failing: float, runs: int) -> float:
+    finished = [_finishes(policy, Random(run), failing) for policy in policies for run in range(runs)]
     return sum(finished) / len(finished)
 
 

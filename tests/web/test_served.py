@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from maymust import tool
+from maymust.models import call as call_of
 from maymust.policyfile.cases import read_case_file
 from maymust.policyfile.judge import judge
 from tests.web.browser import Watched
-from tests.web.runs import RULES, record
+from tests.web.runs import RULES, lookup, record
 from tests.web.serving import serving
 
 Open = Callable[..., Watched]
@@ -76,6 +79,33 @@ def test_a_live_run_appears_while_it_runs_and_goes_on_after_a_torn_line(director
     assert view.page.locator("#grid .col").count() > columns
     assert view.page.inner_text("#place") == "step 8 of 8"  # it follows
     path.unlink()
+
+
+def test_a_run_is_watched_while_its_tool_works(directory: Path, address: str, open_page: Open) -> None:
+    done = threading.Event()
+
+    @tool
+    def work() -> str:
+        """Work for a while."""
+        return "done" if done.wait(60) else "given up"
+
+    path = directory / "runs" / "real.jsonl"
+    script = [call_of("lookup", order=7), call_of("work"), call_of("final_answer", answer="x")]
+    running = threading.Thread(target=record, args=(path, [], script, (lookup, work)))
+    running.start()
+    try:
+        view = open_page(address)
+        expect(view.page.locator("#run option")).to_have_count(2)
+        view.page.select_option("#run", label="real.jsonl")
+        expect(view.page.locator("#summary")).to_have_text("2 turns · 1 step · not ended")
+        expect(view.page.locator("#live")).to_have_text("live")
+        done.set()
+        expect(view.page.locator("#summary")).to_have_text("3 turns · 3 steps · ended: final_answer")
+        expect(view.page.locator("#live")).to_have_text("ended")
+    finally:
+        done.set()
+        running.join()
+        path.unlink()
 
 
 def test_two_runs_are_compared(directory: Path, address: str, open_page: Open) -> None:

@@ -35,6 +35,7 @@ def open_page(pages: list[Watched]) -> Iterator[Callable[..., Watched]]:
         page.emulate_media(color_scheme=color_scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": size[0], "height": size[1]})
         watched.requests.clear()
+        page.bring_to_front()  # a page behind another one draws once a second
         page.goto(url)
         page.evaluate("localStorage.clear()")
         return watched

@@ -152,7 +152,8 @@ def terminal(browser: Browser, text: str) -> None:
     """What `maymust run` shows, in the colours of a terminal."""
     console = Console(record=True, width=112, file=io.StringIO(), color_system="truecolor")
     console.print(Text.from_ansi("\n".join(text.splitlines()[:22])))
-    style = "body{margin:0;background:#16181b;color:#e6e4e0;font:13px/1.6 'DejaVu Sans Mono',monospace}pre{margin:0;padding:18px 22px;font:inherit}"
+    body = "body{margin:0;background:#16181b;color:#e6e4e0;font:13px/1.6 'DejaVu Sans Mono',monospace}"
+    style = f"{body}pre{{margin:0;padding:18px 22px;font:inherit}}"
     view = shot(browser, (940, 494))
     view.set_content(f"<style>{style}</style>{console.export_html(theme=MONOKAI, inline_styles=True, code_format='<pre>{code}</pre>')}")
     view.screenshot(path=IMAGES / "terminal.png")

@@ -73,5 +73,5 @@ def test_the_checker_folds_as_the_table_says(row: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in _rows("conditional") if _plain(row)])
 def test_the_checker_reads_conditional_requirements_as_the_table_says(row: Mapping[str, Any]) -> None:
-    steps = [(tool, outcome or "ok", None) for tool, _, outcome in (entry.partition("!") for entry in row["history"])]
+    steps: list[Done] = [(tool, outcome or "ok", None) for tool, _, outcome in (entry.partition("!") for entry in row["history"])]
     _hold(row, [_conditional(given, number) for number, given in enumerate(row["requirements"])], steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import httpx
@@ -47,3 +48,14 @@ def fault(response: httpx.Response) -> str:
     """The word for the fault that a response tells."""
     error = response.json()["error"]
     return str(error.get("code") or error["type"].removeprefix("maymust_"))
+
+
+def counts(url: str, line: str) -> str:
+    """The metrics, as soon as this line is among them: what is counted at the end of a request may come after its response."""
+    text = ""
+    for _ in range(100):
+        text = httpx.get(url + "/metrics", trust_env=False).text
+        if line in text:
+            break
+        time.sleep(0.02)
+    return text

@@ -14,15 +14,15 @@ from maymust import AskPermissionRequirement, Policy
 from maymust.models import call
 from maymust.policyfile.gateway_terms import GatewayTerms
 from tests.adapters.harness import policy
-from tests.gateway.asking import BODIES, CHAT, PATHS, USER, post, returned
+from tests.gateway.asking import BODIES, CHAT, PATHS, USER, counts, post, returned
 from tests.gateway.gateway_process import gateway
 from tests.gateway.raw_upstream import RawUpstream, call_delta, chat_chunks, chat_reply, stream, whole
 from tests.models.picky import Manners, PickyServer
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    lines = [record.getMessage() for record in caplog.records if record.name == "maymust.gateway.shadow"]
-    return [json.loads(line.removeprefix("shadow ")) for line in lines]
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    found = [record.getMessage() for record in caplog.records if record.name == "maymust.gateway.shadow"]
+    return [json.loads(line.removeprefix("shadow ")) for line in found]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -37,15 +37,15 @@ def test_requests_and_replies_pass_as_they_are_and_what_would_be_done_is_told(
         direct = post(upstream.url, body, PATHS[protocol])
         with gateway(policy("search_after_think"), upstream.url, shadow=True) as url:
             through = post(url, body, PATHS[protocol])
-            counts = httpx.get(url + "/metrics", trust_env=False).text
+            line = 'maymust_gateway_shadow_total{policy="test",would="refuse_call"} 1.0'
+            assert line in counts(url, line)
     # The upstream numbers its replies; all else is the same.
     assert re.sub(rb"\d+", b"", through.content) == re.sub(rb"\d+", b"", direct.content)
     assert b"search" in through.content
     assert not [key for key in through.headers if key.startswith("x-maymust")]
-    request, reply = told(caplog)
+    request, reply = lines(caplog)
     assert (request["would"], "search" in request["allowed"]) == ("change", False)
     assert list(reply["refused"]) == ["search"]
-    assert 'maymust_gateway_shadow_total{policy="test",would="refuse_call"} 1.0' in counts
 
 
 def test_what_would_be_rejected_passes_too(caplog: pytest.LogCaptureFixture) -> None:
@@ -53,7 +53,7 @@ def test_what_would_be_rejected_passes_too(caplog: pytest.LogCaptureFixture) -> 
     with RawUpstream(whole(chat_reply("early"))) as upstream, gateway(policy("owes_search"), upstream.url, shadow=True) as url:
         for body in ({**CHAT, "n": 2}, {**CHAT, "messages": [USER, returned()]}, b"{", CHAT):
             assert post(url, body).content == b"".join(one for one in whole(chat_reply("early")).pieces if isinstance(one, bytes))
-    found = [one.get("fault") or one["would"] for one in told(caplog)]
+    found = [one.get("fault") or one["would"] for one in lines(caplog)]
     assert found == [
         "unsupported",
         "truncated",
@@ -72,7 +72,7 @@ def test_nobody_is_asked(caplog: pytest.LogCaptureFixture) -> None:
         with gateway(rules, upstream.url, terms=terms, shadow=True) as url:
             assert b"refund" in post(url, {**CHAT, "stream": True}).content
     assert person.seen == []
-    assert told(caplog)[-1]["ask"] == ["refund"]
+    assert lines(caplog)[-1]["ask"] == ["refund"]
 
 
 def test_what_happened_is_counted() -> None:
@@ -80,7 +80,7 @@ def test_what_happened_is_counted() -> None:
     with RawUpstream(*answers) as upstream, gateway(policy("owes_search"), upstream.url) as url:
         post(url, {**CHAT, "tools": CHAT["tools"][:2]})
         post(url, b"{")
-        counts = httpx.get(url + "/metrics", trust_env=False).text
+        told = counts(url, 'maymust_gateway_seconds_count{protocol="chat"} 2.0')
         assert httpx.get(url + "/healthz", trust_env=False).json() == {"status": "ok", "policies": ["test"]}
     for line in (
         'maymust_gateway_requests_total{outcome="changed",policy="test",protocol="chat"} 1.0',
@@ -91,4 +91,4 @@ def test_what_happened_is_counted() -> None:
         "maymust_gateway_in_flight 0.0",
         'maymust_gateway_seconds_count{protocol="chat"} 2.0',
     ):
-        assert line in counts
+        assert line in told

@@ -8,11 +8,10 @@ import socket
 import time
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.adapters.harness import policy
-from tests.gateway.asking import BODIES, CHAT, PATHS, fault, post, said
+from tests.gateway.asking import BODIES, CHAT, PATHS, counts, fault, post, said
 from tests.gateway.gateway_process import gateway
 from tests.gateway.raw_upstream import Answer, RawUpstream, call_delta, chat_chunks, chat_reply, stream, whole
 
@@ -128,5 +127,5 @@ def test_when_the_client_leaves_the_upstream_is_let_go(body: dict[str, Any]) -> 
             line.sendall(head.encode() + data)
             time.sleep(0.3)
         assert upstream.left.wait(5), "the upstream still writes"
-        metrics = httpx.get(url + "/metrics", trust_env=False).text
-    assert 'outcome="disconnected"' in metrics
+        told = 'outcome="disconnected"'
+        assert told in counts(url, told)

@@ -97,6 +97,11 @@ def explain(permit: Permit, tool: str, *, limit: int = LIMIT) -> Explanation:
     if not permit.requirements:
         return Explanation(tool, verdict, rules, evidence, waits_for=waits_for)
     change, complete = _way(permit, tool, any(spoken.requirement == SUPERVISOR for spoken in rules), limit)
+    if change == () and not waits_for:
+        # By counts it would be open: what closes it is something else, such as the turns that are left.
+        waits_for = tuple(
+            dict.fromkeys(f"the rule {spoken.requirement}" for spoken in rules if not spoken.rule.allowed or spoken.rule.arguments)
+        )
     return Explanation(tool, verdict, rules, evidence, change, waits_for, nothing=change is None and complete)
 
 

@@ -442,3 +442,17 @@ def test_a_debt_for_each_value_is_no_matter_of_counts() -> None:
     rules = Policy([ConditionalRequirement("write", name="w", followed_by=["seal"], same="path")], tools=TOOLS)
     assert verify(rules).provided == ("w",)
     assert verify(rules).verdict == "ok"
+
+
+def test_explain_names_the_rules_where_only_together_they_leave_nothing() -> None:
+    rules = [
+        ConditionalRequirement("write", name="one", only_after=["read"], same="path"),
+        ConditionalRequirement("write", name="two", max_invocations=1, same="path"),
+    ]
+    said = explain(Policy(rules, tools=TOOLS).permit(after("read:a", "write:a")), "write")
+    assert said.outlook == "write opens when the rule one and the rule two let it"
+
+
+def test_explain_knows_a_call_that_had_no_value() -> None:
+    said = explain(permit("read:", only_after=["read"]), "write")
+    assert said.outlook == "write opens when a call of read with another path lets it"

@@ -161,8 +161,10 @@ class BoundSame:
     def waits_for(self, history: History) -> Iterator[str]:
         """What is missing that counts do not tell: a value with which everything has occurred, and calls with each value that is owed."""
         standing, theirs = self._standing(history), self.same.theirs
-        if self._fragment(standing) is None and not standing.missing and not self.is_closed_for_good(history):
-            yield f"a call of {listed((name for group in self.conditions.after for name in group), 'or')} with another {theirs}"
+        after, failures = self.conditions.after, self.conditions.failures
+        counted = all(any(history.seen(name, failures) for name in group) for group in after)
+        if self._fragment(standing) is None and counted and not self.is_closed_for_good(history):
+            yield f"a call of {listed(dict.fromkeys(name for group in after for name in group), 'or')} with another {theirs}"
         for group, values in zip(self.conditions.follows, standing.owed, strict=True):
             if len(values) > 1 or (values and self._was_answered(history, group)):
                 yield f"a call of {listed(group, 'or')} with {theirs} {_shown(values)}"

@@ -53,15 +53,15 @@ class Symbolic:
     def __init__(self, automaton: Automaton, *, nodes: int = NODES) -> None:
         from dd.autoref import BDD
 
-        self.automaton = automaton
+        self.automaton: Automaton = automaton
         self._bdd: Any = BDD()
         self._nodes = nodes
         self._tools = tuple(place for place, stand_in in enumerate(stand_ins(automaton)) if stand_in == place)
         self._declare()
-        self.rules = SymbolicRules(automaton, self._bdd, self._holds)
+        self.rules: SymbolicRules = SymbolicRules(automaton, self._bdd, self._holds)
         self._start = self._bdd.cube(dict.fromkeys(self._variables, False))
-        self.reachable = self._closure(self._start, self._after)
-        self.ending = self.leading_to(self.rules.may_stop)
+        self.reachable: Any = self._closure(self._start, self._after)
+        self.ending: Any = self.leading_to(self.rules.may_stop)
 
     # --- facts as variables ---
     def _declare(self) -> None:

@@ -46,12 +46,13 @@ class SymbolicRules:
             prevents |= owed
             # An answer that is forced overrides what other rules owe.
             foreign |= owed & ~forced if place == final else owed
-        fault = self.fault = unmet | self._any(forces[place] & closed[place] for place in forces)
+        fault = unmet | self._any(forces[place] & closed[place] for place in forces)
+        self.fault: Any = fault
         wins, forced = self._winners(forces)
-        self.open = {place: ~fault & ~closed[place] & (wins[place] | ~forced) for place in range(final)}
-        self.may_stop = ~fault & ~closed[final] & (~prevents | wins[final])
-        self.conflict = fault | self._ties(forces) | (wins[final] & foreign)
-        self.dead_end = ~fault & ~self.may_stop & ~self._any(self.open.values())
+        self.open: dict[int, Any] = {place: ~fault & ~closed[place] & (wins[place] | ~forced) for place in range(final)}
+        self.may_stop: Any = ~fault & ~closed[final] & (~prevents | wins[final])
+        self.conflict: Any = fault | self._ties(forces) | (wins[final] & foreign)
+        self.dead_end: Any = ~fault & ~self.may_stop & ~self._any(self.open.values())
 
     def _any(self, sets: Any) -> Any:
         found = self._bdd.false

@@ -31,7 +31,7 @@ from maymust.gateway.app import make_app
 from maymust.gateway.client import Client
 from maymust.gateway.options import Options
 from maymust.gateway.served import Routes, Served
-from maymust.gateway.server import _config, bind
+from maymust.gateway.server import _config, bind, settle
 from maymust.gateway.upstream import Upstream, returned_headers, sent_headers
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -134,6 +134,7 @@ def _serve(listening: socket.socket, url: str, kind: str) -> None:
         app: Any = make_app(options, Routes(Served("bench", policy())))
     else:
         app = Starlette(routes=[Mount("/", app=PassThrough(url))])
+    settle()
     uvicorn.Server(_config(options, lambda: app)).run(sockets=[listening])
 
 

@@ -15,11 +15,12 @@ from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.bound_conditional import BoundConditional
 from maymust.requirements.bound_same import BoundSame
 from maymust.requirements.wording import listed
-from maymust.verify.automaton import Automaton, World
+from maymust.verify.automaton import Automaton
 from maymust.verify.explore import Graph, Regions, named_by
 from maymust.verify.opaque import opaque_of
 from maymust.verify.supervise import NAME as SUPERVISOR
 from maymust.verify.witness import words
+from maymust.verify.world import World
 
 LIMIT = 20_000
 """How many states are looked at for a way to open a tool."""

@@ -8,13 +8,14 @@ from random import Random
 from typing import Any
 
 from maymust.core.policy import Policy
-from maymust.verify.automaton import Automaton, World
+from maymust.verify.automaton import Automaton
 from maymust.verify.explore import Graph
 from maymust.verify.ground import Asked, Explored
 from maymust.verify.interference import Interference
 from maymust.verify.outline import outline_of
 from maymust.verify.survey import Doom, Survey, survey_of
 from maymust.verify.sweep import key_of
+from maymust.verify.world import World
 from tests.verify.random_rows import policy_of, random_row
 
 COUNT = int(os.environ.get("MAYMUST_SOAK", "1000"))

@@ -10,9 +10,10 @@ import pytest
 
 from maymust import ConditionalRequirement, Policy
 from maymust.verify import verify
-from maymust.verify.automaton import Automaton, World
+from maymust.verify.automaton import Automaton
 from maymust.verify.symbolic import why_not
 from maymust.verify.symbolic_survey import survey_by_sets
+from maymust.verify.world import World
 from tests.verify.random_rows import policy_of, random_row
 
 COUNT = 250

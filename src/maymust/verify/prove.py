@@ -9,7 +9,7 @@ from typing import Any
 from maymust.core.policy import Policy
 from maymust.errors import PolicyError
 from maymust.requirements.wording import listed
-from maymust.verify.automaton import Automaton, World
+from maymust.verify.automaton import Automaton
 from maymust.verify.checks import ALL
 from maymust.verify.ending import OutOfBounds
 from maymust.verify.explore import Graph
@@ -20,6 +20,7 @@ from maymust.verify.report import Report, Word
 from maymust.verify.survey import Survey, survey_of
 from maymust.verify.symbolic_survey import survey_by_sets
 from maymust.verify.witness import words
+from maymust.verify.world import World
 
 EFFORT = 1_600_000
 """How many states times tools are looked at before the search gives up: what a state costs grows with the tools. A few seconds."""

@@ -15,9 +15,10 @@ from maymust.core.rule import Rule
 from maymust.core.tool_spec import FINAL_ANSWER, ToolLike
 from maymust.core.verdict import Extra
 from maymust.errors import DeadEndError
-from maymust.verify.automaton import Automaton, World
+from maymust.verify.automaton import Automaton
 from maymust.verify.prove import check_number
 from maymust.verify.supervisor import LIMIT, Supervisor
+from maymust.verify.world import World
 
 NAME = "supervisor"
 """Whose rules the derived denials are, in `permit.why`."""

@@ -41,7 +41,7 @@ def test_exit_codes_of_verify(tmp_path: Path) -> None:
     write(tmp_path, "w.policy.yaml", dead)
     assert command(tmp_path, "verify", "w.policy.yaml").code == 0
     assert command(tmp_path, "verify", "w.policy.yaml", "--strict").code == 1
-    assert command(tmp_path, "verify", "r.policy.yaml", "--limit", "1").code == 3
+    assert command(tmp_path, "verify", "r.policy.yaml", "--may-fail", "search", "--limit", "1").code == 3
     assert command(tmp_path, "verify", "r.policy.yaml", "--max-turns", "2").code == 1
     assert command(tmp_path, "verify", "r.policy.yaml", "--max-turns", "0").code == 2
     assert command(tmp_path, "verify", "r.policy.yaml", "--may-fail", "nowhere").code == 2

@@ -31,7 +31,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--may-fail", type=names, default=(), metavar="TOOLS", help="tools whose calls may fail, beside those of the file")
     parser.add_argument("--may-be-denied", type=names, default=(), metavar="TOOLS", help="tools a person may say no to, likewise")
     parser.add_argument("--max-turns", type=whole, metavar="N", help="a run has at most N turns (default: what the file says)")
-    parser.add_argument("--limit", type=whole, default=None, metavar="N", help="give up after N states; the verdict is then undecided")
+    parser.add_argument(
+        "--limit",
+        type=whole,
+        default=None,
+        metavar="N",
+        help="give up after N states; the verdict is then undecided, unless the extra bdd finds it",
+    )
     parser.add_argument("--strict", action="store_true", help="warnings count as findings")
     add_format(parser, FORMATS)
     parser.set_defaults(run=run)

@@ -35,8 +35,14 @@ class ChatStream:
         whole = False
         for event in events:
             value = object_of(event)
-            whole = whole or _finished(value) or (value is None and b"[DONE]" in event)
-            delta = _delta(value)
+            if value is None:
+                whole = whole or b"[DONE]" in event
+                continue
+            choice = _choice(value)
+            whole = whole or choice.get("finish_reason") is not None
+            delta = choice.get("delta")
+            if not isinstance(delta, dict):
+                continue
             if isinstance(delta.get("content"), str):
                 text.append(delta["content"])
             if delta.get("function_call") is not None:
@@ -48,6 +54,10 @@ class ChatStream:
                 _add(calls, piece)
         message = {"content": "".join(text), "tool_calls": [calls[place] for place in sorted(calls)], **kept}
         return reply_of(message), whole
+
+    def read_calls(self, held: Sequence[bytes]) -> tuple[Reply, bool] | None:
+        """The calls alone: whatever came before the first of them is text."""
+        return self.read(held)
 
     def sent(self, events: Sequence[bytes]) -> None:
         """Take note of events the client has got."""

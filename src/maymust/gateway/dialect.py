@@ -40,6 +40,10 @@ class StreamForm(Protocol):
         """The reply that these events tell, and whether it is whole. Raises ValueError for what cannot be read."""
         ...
 
+    def read_calls(self, held: Sequence[bytes]) -> tuple[Reply, bool] | None:
+        """What `read` returns, without the text before the calls: of the events from the first call on. None where it takes all events."""
+        ...
+
     def sent(self, events: Sequence[bytes]) -> None:
         """Take note of events the client has got, from a reply that will be followed by another one in the same stream."""
         ...

@@ -52,6 +52,10 @@ class MessagesStream:
             raise ValueError("the blocks of the stream are not numbered one after another")
         return self._reply_of([blocks[index] for index in sorted(blocks)], stop), whole
 
+    def read_calls(self, held: Sequence[bytes]) -> tuple[Reply, bool] | None:
+        """Never: the blocks are numbered from the beginning of the stream on."""
+        return None
+
     def sent(self, events: Sequence[bytes]) -> None:
         """Take note of events the client has got."""
         for event in events:

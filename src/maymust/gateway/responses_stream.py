@@ -58,6 +58,10 @@ class ResponsesStream:
             reply = whole
         return reply, last is not None
 
+    def read_calls(self, held: Sequence[bytes]) -> tuple[Reply, bool] | None:
+        """Never: the items are numbered from the beginning of the stream on."""
+        return None
+
     def sent(self, events: Sequence[bytes]) -> None:
         """Take note of events the client has got."""
         for event in events:

@@ -24,6 +24,11 @@ class Splitter:
     def feed(self, data: bytes) -> list[bytes]:
         """The events that are whole now."""
         text = self.rest + data
+        if b"\r" not in text:
+            # As most streams are; all other ends of an event have that mark.
+            *whole, self.rest = text.split(b"\n\n")
+            self._seen = len(self.rest)
+            return [event + b"\n\n" for event in whole]
         events, at = [], 0
         # What was searched before has no end in it; an end may begin three bytes before the new part.
         begin = max(0, self._seen - 3)

@@ -59,7 +59,9 @@ class Streaming:
     async def _judge(self, checkpoint: Checkpoint, passed: list[bytes], delivered: list[bytes], held: list[bytes], head: Head) -> bool:
         """The word on a reply that was held, or a part of it."""
         try:
-            reply, whole = self._form.read([*passed, *held])
+            # Text that is out already need not be read to judge the calls after it.
+            told = self._form.read_calls(held) if passed and held else None
+            reply, whole = told if told is not None and told[0].calls else self._form.read([*passed, *held])
             if not whole:
                 if held and b'"error"' in held[-1] and not self._form.begins_call(held[-1]):
                     await self._finish([held[-1]], head)
@@ -67,6 +69,8 @@ class Streaming:
                 raise Rejected(502, "upstream", "the stream ended before the reply did")
             verdict = await checkpoint.judge(reply)
             if not verdict.legal:
+                if told is not None:
+                    reply, _ = self._form.read([*passed, *held])
                 if delivered:
                     self._form.sent(delivered)
                     self._goes_on = self.changed = True

@@ -25,7 +25,7 @@ class Chat:
     ending = "/chat/completions"
 
     def __init__(self) -> None:
-        self._tools = Tools(_tools)
+        self.tools = Tools(_tools)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
@@ -36,7 +36,7 @@ class Chat:
         if values.get("n") not in (None, 1):
             raise unsupported("n has to be 1: each choice would be a run of its own, and the history could only tell of one")
         asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"))
-        asked.tools = self._tools.of(raw)
+        asked.offer(self.tools.of(raw))
         asked.choice = _choice_of(values.get("tool_choice"))
         asked.thinks = _thinks(values)
         asked.past = list(_past(as_list(values, "messages")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from maymust.adapters.judge import Judge
@@ -74,7 +75,7 @@ class Checkpoint:
         self._approve = approve
         self._history = story.history
         self._judge = Judge(served.policy)
-        self._judge.present = _present(served, asked)
+        self._judge.present = asked.derived(served, partial(_present, served, asked))
         names = tuple(name for name in self._judge.present if name != FINAL_ANSWER)
         metadata = {"model": asked.model, "gateway": True}
         self._run = RunView(tools=names, metadata=metadata, now=now, before=story.before, said=story.said)

@@ -5,11 +5,16 @@ What there is many of in a request is not frozen, for that would cost in each; n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from maymust.gateway.raw_json import RawObject, read_once
+
+T = TypeVar("T")
+
+_MOST_DERIVED = 16
+"""What a list is asked for hangs on what clients write: only so much is kept of each."""
 
 
 @dataclass(slots=True)
@@ -65,6 +70,38 @@ class OfferedTool:
     nested: bool = False
 
 
+class Derived:
+    """What was made of a list of tools for earlier requests, by all that it hangs on."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes, or made before for this key."""
+        found: T | None = self._made.get(key)
+        if found is None:
+            found = make()
+            if len(self._made) >= _MOST_DERIVED:
+                self._made.clear()
+            self._made[key] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ToolList:
+    """A list of tools that was read.
+
+    values   the list as JSON has it; nobody changes it
+    derived  what was made of it; None for a list that is not kept
+    """
+
+    values: list[Any]
+    tools: tuple[OfferedTool, ...]
+    derived: Derived | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A `tool_choice`: how much is asked for, and among which tools (None: all)."""
@@ -81,6 +118,7 @@ class Asked:
     choice  what the client wrote, None when it wrote nothing
     past    the conversation, in order
     thinks  whether it asks for reasoning; None where it does not say
+    kept    what was made of these very tools before; None where nothing is kept
     """
 
     body: RawObject
@@ -90,6 +128,16 @@ class Asked:
     choice: Choice | None = None
     past: list[Past] = field(default_factory=list)
     thinks: bool | None = None
+    kept: Derived | None = None
+
+    def offer(self, listed: ToolList, later: tuple[OfferedTool, ...] = ()) -> None:
+        """Take the tools of a list, and those that come later in the conversation."""
+        self.tools = (*listed.tools, *later) if later else listed.tools
+        self.kept = None if later else listed.derived
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of the tools and of what the key speaks of; made once while the list is kept."""
+        return make() if self.kept is None else self.kept.get(key, make)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maymust.gateway.conversation import Asked, Call, Choice, OfferedTool, Reply
+from maymust.gateway.conversation import Asked, Call, Choice, Derived, OfferedTool, Reply, ToolList
 from maymust.gateway.raw_json import Edits, RawObject
 from maymust.gateway.read_body import as_list
 from maymust.gateway.rejected import Rejected
@@ -63,11 +63,13 @@ class Dialect(Protocol):
     name    its name, as in the metrics
     api     its name in the table of capabilities
     ending  how its path ends
+    tools   the lists of tools it has read
     """
 
     name: str
     api: Api
     ending: str
+    tools: Tools
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request. `known` are the names of the policy. Raises Rejected."""
@@ -124,24 +126,33 @@ class Tools:
 
     def __init__(self, read: Callable[[list[Any]], Iterable[OfferedTool]]) -> None:
         self._read = read
-        self._known: dict[str, tuple[OfferedTool, ...]] = {}
+        self._known: dict[str, ToolList] = {}
 
-    def of(self, raw: RawObject) -> tuple[OfferedTool, ...]:
+    def at(self, text: str, place: int) -> tuple[list[Any], int] | None:
+        """The known list that stands at this place of a text, and where it ends."""
+        for known, listed in self._known.items():
+            if text.startswith(known, place):
+                return listed.values, place + len(known)
+        return None
+
+    def of(self, raw: RawObject) -> ToolList:
         """The tools of a request. Raises Rejected."""
         items = as_list(raw.values, "tools")
         if not items:
-            return ()
+            return _NO_TOOLS
         text = raw.value_text("tools")
         found = self._known.get(text)
         if found is None:
-            found = tuple(self._read(items))
-            if len(text) <= _LONGEST:
-                if len(self._known) >= _MOST:
-                    self._known.clear()
-                self._known[text] = found
+            if len(text) > _LONGEST:
+                return ToolList(items, tuple(self._read(items)))
+            found = ToolList(items, tuple(self._read(items)), Derived())
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[text] = found
         return found
 
 
-_MOST = 128
+_NO_TOOLS = ToolList([], ())
+_MOST = 32
 _LONGEST = 65_536
 """Lists come from clients: only so many are kept, and no longer ones."""

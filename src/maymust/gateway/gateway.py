@@ -120,7 +120,7 @@ class _Request:
         if self._parts.options.shadow:
             await self._in_shadow(dialect, incoming, client)
             return
-        raw = read_object(incoming.body)
+        raw = read_object(incoming.body, dialect.tools)
         model = raw.values.get("model")
         served = self._parts.routes.find(self._whole, incoming.headers, model if isinstance(model, str) else "")
         self.policy = served.name

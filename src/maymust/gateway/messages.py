@@ -27,14 +27,14 @@ class Messages:
     ending = "/messages"
 
     def __init__(self) -> None:
-        self._tools = Tools(_tools)
+        self.tools = Tools(_tools)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
         values = raw.values
         asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"))
         messages = as_list(values, "messages")
-        asked.tools = (*self._tools.of(raw), *_later_tools(messages))
+        asked.offer(self.tools.of(raw), tuple(_later_tools(messages)))
         asked.choice = _choice_of(values.get("tool_choice"))
         thinking = values.get("thinking")
         asked.thinks = thinking.get("type") != "disabled" if isinstance(thinking, dict) else None

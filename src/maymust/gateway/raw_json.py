@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from maymust.gateway.rejected import bad
 
@@ -61,8 +61,16 @@ class Edits:
         return bool(self.values or self.added)
 
 
-def read_object(data: bytes) -> RawObject:
-    """Read an object from UTF-8.
+class KnownLists(Protocol):
+    """Lists that were read before, each by its text."""
+
+    def at(self, text: str, place: int) -> tuple[list[Any], int] | None:
+        """The known list that stands at this place of a text, and where it ends."""
+        ...
+
+
+def read_object(data: bytes, tools: KnownLists | None = None) -> RawObject:
+    """Read an object from UTF-8. `tools` are known values of its member of that name.
 
     Raises Rejected for what is no object, or could be read in two ways: repeated keys, another encoding.
     """
@@ -71,14 +79,14 @@ def read_object(data: bytes) -> RawObject:
     except UnicodeDecodeError as error:
         raise bad(f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        return _read(text)
+        return _read(text, tools)
     except RecursionError:
         raise bad("the body is nested too deeply") from None
     except ValueError as error:
         raise bad(f"the body is not valid JSON: {error}") from None
 
 
-def _read(text: str) -> RawObject:
+def _read(text: str, tools: KnownLists | None) -> RawObject:
     made = RawObject(text)
     at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
     if text[at : at + 1] != "{":
@@ -101,7 +109,9 @@ def _read(text: str) -> RawObject:
         if key in made.values:
             raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
         begin = at
-        value, at = _DECODER.raw_decode(text, at)
+        # A list ends where its text ends, whatever comes after it.
+        known = tools.at(text, at) if tools is not None and key == "tools" else None
+        value, at = known or _DECODER.raw_decode(text, at)
         made.values[key], made.spans[key] = value, Member(start, begin, at)
         at = _skip(text, at)
         mark = text[at : at + 1]

@@ -30,7 +30,7 @@ class Responses:
     ending = "/responses"
 
     def __init__(self) -> None:
-        self._tools = Tools(tools_of)
+        self.tools = Tools(tools_of)
 
     def ask(self, raw: RawObject, known: Collection[str]) -> Asked:
         """Read a request."""
@@ -45,7 +45,7 @@ class Responses:
         if not isinstance(given, str | list):
             raise bad("input has to be a text or a list of items")
         items: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        asked.tools = (*self._tools.of(raw), *later_tools(items))
+        asked.offer(self.tools.of(raw), tuple(later_tools(items)))
         asked.choice = choice_of(values.get("tool_choice"))
         asked.past = list(past_of(items, known))
         return asked

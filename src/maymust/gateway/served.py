@@ -13,7 +13,7 @@ from maymust.gateway.rejected import bad
 from maymust.policyfile.gateway_terms import GatewayTerms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Served:
     """A policy with the terms of its file.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from maymust.adapters.limits import choice as text_choice
@@ -24,6 +24,7 @@ from maymust.models.encode import Encoding, encode
 
 _NO_SCHEMA: dict[str, Any] = {}
 _LONGEST_NAME = 200
+_LONGEST_CHOICE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,42 @@ def shape(dialect: Dialect, asked: Asked, raw: bytes, checkpoint: Checkpoint, cl
 
     Raises Rejected where nothing is left to offer.
     """
+    plan = _known_plan(dialect, asked, checkpoint, frozenset(closed), frozenset(lost))
+    more = dialect.more(asked, checkpoint.replies, plan.reason, system=plan.capabilities.late_system)
+    edits = Edits({**plan.values, **more.values}, more.added)
+    return Shaped(edited(asked.body, edits) if edits else raw, plan.encoding, plan.capabilities, plan.overruled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a request needs of changes, apart from its conversation."""
+
+    values: Mapping[str, str | None]
+    capabilities: Capabilities
+    encoding: Encoding | None = None
+    overruled: bool = False
+
+    @property
+    def reason(self) -> str:
+        return "" if self.encoding is None else self.encoding.reason
+
+
+def _known_plan(dialect: Dialect, asked: Asked, checkpoint: Checkpoint, closed: frozenset[str], lost: frozenset[str]) -> _Plan:
+    """The plan of an earlier request that differs in nothing the plan hangs on, or a new one. Raises what `shape` raises."""
+    make = partial(_plan, dialect, asked, checkpoint, closed, lost)
+    given = asked.body.value_text("tool_choice") if "tool_choice" in asked.body.spans else ""
+    if asked.kept is None or len(given) > _LONGEST_CHOICE:
+        return make()
+    # All that is read of a permit here is the same in those that share this object.
+    verdicts = checkpoint.permit.derived(_Plan, object)
+    model = asked.model[:_LONGEST_NAME]
+    return asked.kept.get((verdicts, closed, lost, checkpoint.text_only, given, model, asked.thinks), make)
+
+
+def _plan(dialect: Dialect, asked: Asked, checkpoint: Checkpoint, closed: Collection[str], lost: frozenset[str]) -> _Plan:
     capabilities = _capabilities(dialect, asked, lost)
     if not asked.tools:
-        edits = dialect.more(asked, checkpoint.replies, "", system=capabilities.late_system)
-        return Shaped(edited(asked.body, edits) if edits else raw, capabilities=capabilities)
+        return _Plan({}, capabilities)
     permit = checkpoint.permit
     there = {tool.name for tool in asked.tools}
     offered = tuple(name for name in permit.allowed if name not in closed and name in there)
@@ -62,14 +95,12 @@ def shape(dialect: Dialect, asked: Asked, raw: bytes, checkpoint: Checkpoint, cl
     encoding = _encoded(asked, permit, wanted, offered, capabilities)
     tools = _tool_edits(dialect, asked, permit, encoding, offered, narrow=not capabilities.prefix_bound)
     choice = _choice_edits(dialect, asked, wanted, encoding, emptied=None in tools.values())
-    more = dialect.more(asked, checkpoint.replies, encoding.reason, system=capabilities.late_system)
-    edits = Edits({**choice, **tools, **more.values}, more.added)
-    return Shaped(edited(asked.body, edits) if edits else raw, encoding, capabilities, _is_overruled(asked.choice, wanted))
+    return _Plan({**choice, **tools}, capabilities, encoding, _is_overruled(asked.choice, wanted))
 
 
-def _capabilities(dialect: Dialect, asked: Asked, lost: Collection[str]) -> Capabilities:
+def _capabilities(dialect: Dialect, asked: Asked, lost: frozenset[str]) -> Capabilities:
     """What the model can be told."""
-    return _told(asked.model[:_LONGEST_NAME], dialect.api, frozenset(lost), any(tool.hosted for tool in asked.tools), asked.thinks)
+    return _told(asked.model[:_LONGEST_NAME], dialect.api, lost, any(tool.hosted for tool in asked.tools), asked.thinks)
 
 
 @lru_cache(maxsize=256)

@@ -146,14 +146,13 @@ def _past(messages: list[Any]) -> Iterator[Past]:
         elif role == "assistant":
             if message.get("function_call") is not None:
                 raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
-            for call in as_list(message, "tool_calls", "messages: "):
-                yield _called(as_object(call, "tool_calls: a call"))
+            yield from map(_called, as_list(message, "tool_calls", "messages: "))
         elif role == "function":
             raise unsupported(f"messages[{place}]: the role function is of the old form of calls; use the role tool")
 
 
-def _called(call: Mapping[str, Any]) -> Called:
-    kind = "custom" if call.get("type") == "custom" else "function"
+def _called(call: Any) -> Called:
+    kind = "custom" if as_object(call, "tool_calls: a call").get("type") == "custom" else "function"
     form = as_object(call.get(kind), "tool_calls: the function of a call")
     arguments = arguments_of(form.get("arguments")) if kind == "function" else None
     return Called(as_id(call.get("id"), "tool_calls: an id"), as_name(form.get("name"), "tool_calls: a name"), arguments)

@@ -75,8 +75,7 @@ class Checkpoint:
         self._approve = approve
         self._history = story.history
         self._judge = Judge(served.policy)
-        self._judge.present = asked.derived(served, partial(_present, served, asked))
-        names = tuple(name for name in self._judge.present if name != FINAL_ANSWER)
+        self._judge.present, names = asked.derived(served, partial(_present, served, asked))
         metadata = {"model": asked.model, "gateway": True}
         self._run = RunView(tools=names, metadata=metadata, now=now, before=story.before, said=story.said)
         self._memories: dict[str, dict[str, Any]] = {}
@@ -158,8 +157,11 @@ def _last(verdict: Verdict) -> str:
     return verdict.answers.nudge or next(iter(verdict.refused.values()), "")
 
 
-def _present(served: Served, asked: Asked) -> tuple[str, ...]:
-    """The tools that take part in the rules. Raises Rejected for names that cannot be told apart or are reserved."""
+def _present(served: Served, asked: Asked) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tools that take part in the rules, and the same without `final_answer`.
+
+    Raises Rejected for names that cannot be told apart or are reserved.
+    """
     names: dict[str, None] = {}
     for tool in asked.tools:
         if tool.hosted and tool.name not in served.known:
@@ -170,4 +172,4 @@ def _present(served: Served, asked: Asked) -> tuple[str, ...]:
             raise bad(f"two tools are called {tool.name}")
         if tool.name in served.known or tool.name == FINAL_ANSWER or served.terms.other_tools == "allow":
             names[served.known.get(tool.name, tool.name)] = None
-    return tuple(names)
+    return tuple(names), tuple(name for name in names if name != FINAL_ANSWER)

@@ -124,18 +124,20 @@ class Exchange:
     def _headers(self, response: httpx.Response, checkpoint: Checkpoint, shaped: Shaped) -> list[tuple[bytes, bytes]]:
         """Those of the response, with what the gateway has done."""
         said = {
-            "policy": self._served.name,
-            "asks": str(checkpoint.asks),
-            "refused": str(checkpoint.refusals) if checkpoint.refusals else "",
-            "enforced-by": shaped.encoding.enforced_by if shaped.encoding is not None else "",
-            "overruled": "tool_choice" if shaped.overruled else "",
-            "unmet": ", ".join(checkpoint.unmet),
-            "warning": "; ".join(self._warnings[:3]),
+            b"policy": self._served.name,
+            b"asks": str(checkpoint.asks),
+            b"refused": str(checkpoint.refusals) if checkpoint.refusals else "",
+            b"enforced-by": shaped.encoding.enforced_by if shaped.encoding is not None else "",
+            b"overruled": "tool_choice" if shaped.overruled else "",
+            b"unmet": ", ".join(checkpoint.unmet),
+            b"warning": "; ".join(self._warnings[:3]),
         }
-        own = [(f"x-maymust-{key}".encode(), _header_text(value)) for key, value in said.items() if value]
-        return [*(pair for pair in returned_headers(response.headers.raw) if not pair[0].startswith(b"x-maymust-")), *own]
+        own = [(b"x-maymust-" + key, _header_text(value)) for key, value in said.items() if value]
+        return [*[pair for pair in returned_headers(response.headers.raw) if not pair[0].startswith(b"x-maymust-")], *own]
 
 
 def _header_text(value: str) -> bytes:
     """A text that may stand in a header."""
-    return "".join(mark if mark.isprintable() else " " for mark in value).encode("ascii", "backslashreplace")[:500]
+    if not value.isprintable():
+        value = "".join(mark if mark.isprintable() else " " for mark in value)
+    return value.encode("ascii", "backslashreplace")[:500]

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """The variable with the folder in which several workers keep their counts together. It is read when prometheus_client is imported."""
+
+M = TypeVar("M", Counter, Histogram)
 
 _SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -21,6 +24,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
+        self._children: dict[tuple[Any, ...], Any] = {}
         self._requests = Counter("maymust_gateway_requests", "Requests of clients.", ["protocol", "policy", "outcome"], registry=registry)
         self._asks = Counter("maymust_gateway_asks", "Times a model was asked.", ["policy"], registry=registry)
         self._refused = Counter("maymust_gateway_refused_calls", "Calls that no client has seen.", ["policy"], registry=registry)
@@ -34,11 +38,11 @@ class Metrics:
 
     def finished(self, protocol: str, policy: str, outcome: str) -> None:
         """A request came to its end: `passed`, `changed`, `upstream_error`, `disconnected`, or the fault it was rejected for."""
-        self._requests.labels(protocol, policy, outcome).inc()
+        self._child(self._requests, protocol, policy, outcome).inc()
 
     def judged(self, policy: str, *, asks: int, refused: int, nudges: int, unmet: bool) -> None:
         """What it took to get a reply."""
-        self._asks.labels(policy).inc(asks)
+        self._child(self._asks, policy).inc(asks)
         if refused:
             self._refused.labels(policy).inc(refused)
         if nudges:
@@ -59,7 +63,15 @@ class Metrics:
             yield
         finally:
             self._in_flight.dec()
-            self._seconds.labels(protocol()).observe(perf_counter() - began)
+            self._child(self._seconds, protocol()).observe(perf_counter() - began)
+
+    def _child(self, metric: M, *labels: str) -> M:
+        """The part of a metric with these labels. There are few, and finding one takes longer than counting."""
+        key = (metric, *labels)
+        found: M | None = self._children.get(key)
+        if found is None:
+            found = self._children[key] = metric.labels(*labels)
+        return found
 
     def text(self) -> bytes:
         """All counts in the text format of Prometheus; of all workers where there are several."""

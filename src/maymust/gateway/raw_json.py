@@ -175,13 +175,9 @@ def _member(raw: RawObject, key: str, new: dict[str, str | None]) -> str:
 def read_once(text: str) -> dict[str, Any] | None:
     """An object in which no key is repeated, on any level; None for anything else."""
     try:
-        return _checked(text)
+        value = _ONCE.decode(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _checked(text: str) -> dict[str, Any] | None:
-    value = _ONCE.decode(text)
     return value if isinstance(value, dict) else None
 
 

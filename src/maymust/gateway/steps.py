@@ -64,13 +64,13 @@ def read_story(past: Iterable[Past], terms: GatewayTerms) -> Story:
             said.append(one.text)
         else:
             gaps.append((len(said), one.what))
-    unanswered = (entry for queue in waiting.values() for entry in queue)
+    unanswered = [entry for queue in waiting.values() for entry in queue]
     gaps.extend((entry.run, f"the call {entry.called.call_id!r} ({entry.called.name}) has no result") for entry in unanswered)
     # Without a user's message it is not known what came before; what the client left out may be all that counts.
-    if any(entry.run == 0 for entry in calls) and (terms.scope == "conversation" or not said):
+    if calls and calls[0].run == 0 and (terms.scope == "conversation" or not said):
         gaps.append((len(said), "the run does not begin with a message of the user"))
     current = 0 if terms.scope == "conversation" else len(said)
-    history = History(_step(entry, terms) for entry in calls if entry.run >= current)
+    history = History([_step(entry, terms) for entry in calls if entry.run >= current])
     earlier = {entry.called.name: entry for entry in calls if entry.run < current}
     before = tuple(_step(entry, terms, _EXCERPT) for entry in earlier.values())
     return Story(history, before, tuple(said), tuple(what for run, what in gaps if run >= current))
@@ -82,8 +82,8 @@ def _step(entry: _Open, terms: GatewayTerms, excerpt: int | None = None) -> Step
         # A call whose result is not told of may have run: it is counted where failures count, and opens nothing.
         outcome = Outcome(called.outcome or "failed")
         return Step(called.name, outcome, called.arguments, None, called.call_id)
-    failed = returned.failed or _has_failed(called.name, returned.text, terms)
     text = returned.text if excerpt is None else returned.text[:excerpt]
+    failed = returned.failed or (bool(terms.failed_when) and _has_failed(called.name, returned.text, terms))
     output = None if failed else _value(text)
     return Step(called.name, Outcome.FAILED if failed else Outcome.OK, called.arguments, output, called.call_id, text)
 

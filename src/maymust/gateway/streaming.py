@@ -36,10 +36,12 @@ class Streaming:
         delivered: list[bytes] = []
         held: list[bytes] = []
         holding = not checkpoint.may_stop
+        may_hold_a_call = self._form.may_hold_a_call
         async for piece in replies.pieces(response, self._most):
             ready: list[bytes] = []
             for event in splitter.feed(piece):
-                holding = holding or self._begins_call(event)
+                if not holding and may_hold_a_call(event):
+                    holding = self._begins_call(event)
                 (held if holding else ready).append(event)
             if ready:
                 passed += ready
@@ -47,7 +49,7 @@ class Streaming:
         if splitter.rest:
             # The last event, without the empty line after it.
             last = _whole(splitter.rest)
-            holding = holding or self._begins_call(last)
+            holding = holding or (may_hold_a_call(last) and self._begins_call(last))
             (held if holding else passed).append(last)
             if not holding:
                 await self._pass([last], head)
@@ -86,8 +88,6 @@ class Streaming:
         return True
 
     def _begins_call(self, event: bytes) -> bool:
-        if not self._form.may_hold_a_call(event):
-            return False
         try:
             return self._form.begins_call(event)
         except ValueError as error:

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from maymust.gateway.rejected import bad
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_MARK = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
 
 
 def _no_constant(name: str) -> Any:
@@ -102,25 +104,23 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
             raise ValueError(f"a key in double quotes is missing at character {at}")
         start = at
         key, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at : at + 1] != ":":
-            raise ValueError(f"a colon is missing at character {at}")
-        at = _skip(text, at + 1)
+        colon = _COLON.match(text, at)
+        if colon is None:
+            raise ValueError(f"a colon is missing at character {_skip(text, at)}")
         if key in made.values:
             raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
-        begin = at
+        begin = at = colon.end()
         # A list ends where its text ends, whatever comes after it.
         known = tools.at(text, at) if tools is not None and key == "tools" else None
         value, at = known or _DECODER.raw_decode(text, at)
         made.values[key], made.spans[key] = value, Member(start, begin, at)
-        at = _skip(text, at)
-        mark = text[at : at + 1]
-        if mark == "}":
-            _end(text, at + 1)
+        mark = _MARK.match(text, at)
+        if mark is None:
+            raise ValueError(f"a comma is missing at character {_skip(text, at)}")
+        at = mark.end()
+        if mark[1] == "}":
+            _end(text, at)
             return made
-        if mark != ",":
-            raise ValueError(f"a comma is missing at character {at}")
-        at = _skip(text, at + 1)
 
 
 def _items(text: str, at: int) -> list[tuple[int, int]]:

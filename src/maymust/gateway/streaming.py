@@ -93,17 +93,25 @@ class Streaming:
         except ValueError as error:
             raise Rejected(502, "upstream", f"the reply cannot be judged: {error}") from error
 
-    async def _pass(self, events: list[bytes], head: Head, *, as_they_are: bool = False) -> list[bytes]:
+    async def _pass(self, events: list[bytes], head: Head) -> list[bytes]:
         """Send events; what was sent."""
-        if not self._client.started:
-            await self._client.start(*head)
-        sent = self._form.rewritten(events, ()) if self._goes_on and not as_they_are else events
+        await self._begin(head)
+        sent = self._continued(events)
         await self._client.write(b"".join(sent))
         return sent
 
     async def _finish(self, events: list[bytes], head: Head, *, as_they_are: bool = False) -> None:
-        await self._pass(events, head, as_they_are=as_they_are)
-        await self._client.end()
+        """Send the last events."""
+        await self._begin(head)
+        await self._client.end(b"".join(events if as_they_are else self._continued(events)))
+
+    async def _begin(self, head: Head) -> None:
+        if not self._client.started:
+            await self._client.start(*head)
+
+    def _continued(self, events: list[bytes]) -> list[bytes]:
+        """The events as they go on from what is out."""
+        return self._form.rewritten(events, ()) if self._goes_on else events
 
     async def fail(self, rejected: Rejected) -> None:
         """Tell an error in the middle of the stream."""

@@ -73,6 +73,15 @@ def test_after_text_that_is_out_a_refused_call_is_followed_by_the_next_reply_in_
     assert "refund" not in raw
 
 
+def test_the_model_reads_the_text_that_came_before_its_refused_call() -> None:
+    script = [reply("let me see", call("refund", amount=1)), "and so"]
+    with PickyServer(script, manners=IGNORES) as upstream, gateway(policy("refund_hidden"), upstream.url) as url:
+        read_chat(url)
+        said = upstream.seen[-1].body["messages"][-2]
+    assert (said["role"], said["content"]) == ("assistant", "let me see")
+    assert [one["function"]["name"] for one in said["tool_calls"]] == ["refund"]
+
+
 def read_chat(url: str) -> tuple[str, list[str], str]:
     given: dict[str, Any] = {"model": "m", "messages": [USER], "tools": TOOLS}
     with client_of(url) as client, client.chat.completions.stream(**given) as events:

@@ -74,7 +74,7 @@ def test_after_text_that_is_out_a_refused_call_is_followed_by_the_next_reply_in_
 
 
 def test_the_model_reads_the_text_that_came_before_its_refused_call() -> None:
-    script = [reply("let me see", call("refund", amount=1)), "and so"]
+    script: list[Any] = [reply("let me see", call("refund", amount=1)), "and so"]
     with PickyServer(script, manners=IGNORES) as upstream, gateway(policy("refund_hidden"), upstream.url) as url:
         read_chat(url)
         said = upstream.seen[-1].body["messages"][-2]

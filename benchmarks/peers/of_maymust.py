@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -41,7 +40,6 @@ IDIOMS = {
     "answer": 'ConditionalRequirement("final_answer", only_after=…)',
 }
 
-logging.getLogger("maymust").setLevel(logging.ERROR)
 
 
 class Model:

@@ -41,7 +41,6 @@ IDIOMS = {
 }
 
 
-
 class Model:
     """Asks the brain."""
 

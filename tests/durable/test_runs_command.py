@@ -65,6 +65,24 @@ def test_what_waits_is_listed_decided_and_resumed(shop: Path) -> None:
     assert resume(shop, run_id).out == "All is refunded.\n"
 
 
+def test_a_message_is_read_when_the_run_goes_on(shop: Path) -> None:
+    run_id = SqliteStore(shop / "runs.db").runs()[0].run_id
+    sent = command(shop, "runs", "send", run_id[:8], "Say ☃ as well.", "--by", "Ada")
+    assert (sent.code, sent.err) == (0, "")
+    assert sent.out == f"run {run_id[:8]} is paused, and reads it when it is decided and goes on\n"
+    assert "message by Ada number=1 text=Say ☃ as well." in command(shop, "runs", "show", run_id).out
+    empty = command(shop, "runs", "send", run_id, " ")
+    assert (empty.code, "the message is empty" in empty.err) == (1, True)
+    assert command(shop, "runs", "send", "nothing", "hello").code == 2
+    command(shop, "runs", "decide", run_id, "r1", "yes")
+    assert resume(shop, run_id).code == 0
+    store = SqliteStore(shop / "runs.db")
+    assert [message.text for message in store.state(run_id).messages if message.role == "user"] == ["Refund order 7.", "Say ☃ as well."]
+    store.close()
+    late = command(shop, "runs", "send", run_id, "Thanks.")
+    assert (late.code, "start a new run with previous=" in late.err) == (1, True)
+
+
 def test_a_cancelled_run_takes_no_decision_and_does_not_go_on(shop: Path) -> None:
     run_id = SqliteStore(shop / "runs.db").runs()[0].run_id
     assert command(shop, "runs", "cancel", run_id, "--by", "Eve", "--reason", "wrong order").code == 0

@@ -55,6 +55,16 @@ def test_every_released_version_can_be_read_and_goes_on(tmp_path: Path, source: 
     goes_on(SqliteStore(unpacked(source, tmp_path), key=KEY))
 
 
+@pytest.mark.parametrize("source", RELEASED, ids=lambda path: path.stem)
+def test_a_run_of_every_released_version_takes_messages(tmp_path: Path, source: Path) -> None:
+    store = SqliteStore(unpacked(source, tmp_path), key=KEY)
+    (waits,) = (row for row in store.runs() if row.status == "paused")
+    store.send(waits.run_id, "hurry", by="Ada")
+    result = desk(store).resume_sync(waits.run_id, {"w3": True, "w4": True})
+    assert result.answer == "waited"
+    assert [message.text for message in result.messages if message.role == "user"][-1] == "hurry"
+
+
 def test_there_is_a_released_version() -> None:
     assert RELEASED
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from maymust import Agent, AskPermissionRequirement, FunctionInvocationContext, Happened, SqliteStore, tool
-from maymust.agent.actions import ChildEvent, Event, ToolFinished, ToolStarted
+from maymust.agent.actions import ChildEvent, Event, MessageSent, ToolFinished, ToolStarted
 from maymust.agent.journal import Journal
 from maymust.agent.state import RunState
 from maymust.durable import DbosStore
@@ -126,6 +126,8 @@ class KillingJournal:
         plan = self._plan
         if isinstance(told, ToolStarted):
             plan.at(told.call_id, "before intent")
+        elif isinstance(told, MessageSent):
+            plan.at("message", "before it is kept")
         plan.wrote(0)
         new = self._inner.fold(state, event)
         plan.wrote(1)
@@ -136,6 +138,8 @@ class KillingJournal:
         elif isinstance(told, ToolFinished):
             plan.at(told.call_id, "after result")
             plan.armed = plan.armed or told.call_id == plan.call_id
+        elif isinstance(told, MessageSent):
+            plan.at("message", "after it is kept")
         return new
 
     def __getattr__(self, name: str) -> Any:

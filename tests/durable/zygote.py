@@ -22,7 +22,7 @@ from typing import Any
 
 from maymust import SqliteStore
 from tests.durable import broken
-from tests.durable.dbos.shifts import serve
+from tests.durable.dbos.shifts import agent_called, serve
 from tests.durable.stores import address
 from tests.durable.world import Deps, KillingDbosStore, KillingStore, KillPlan, Oracle, agent
 
@@ -89,7 +89,8 @@ def work(order: dict[str, Any]) -> dict[str, Any]:
     url, settings = address(folder), {"lease": order.get("lease", 30.0), "question_timeout": order.get("question_timeout")}
     store = KillingStore(folder / "runs.db", **settings) if url is None else KillingDbosStore(url, **settings)
     store.plan = plan
-    shop, deps = agent(store), Deps(Oracle(folder / "oracle"), plan)
+    shop, deps = agent_called(order.get("agent", "shop")), Deps(Oracle(folder / "oracle"), plan)
+    shop.store = store
     decisions = order.get("decisions", {})
     try:
         if order.get("run_id") is None:

@@ -171,9 +171,15 @@ class ToolsChanged:
 
 @dataclass(slots=True)
 class MessageSent:
-    """Somebody said something to a run that is under way; the model reads it in the next turn."""
+    """Somebody said something to a run; the model reads it in the next turn.
+
+    by      who, where that is known
+    number  its place among the messages sent to a stored run; one that the run has already changes nothing. None for `Run.send`
+    """
 
     message: Message
+    by: str | None = None
+    number: int | None = None
 
 
 @dataclass(slots=True)

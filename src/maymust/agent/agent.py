@@ -214,7 +214,7 @@ class Agent(Generic[T]):
         """`resume` as a `Run`, to listen to its events."""
         layers = (*self.middleware, *as_middleware(middleware))
         settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "allow_policy_change": allow_policy_change}
-        resumed, journal = resume(self.store, self.plan, state, decisions or {}, **settings)
+        resumed, journal = resume(self.store, self.plan, self.model, state, decisions or {}, **settings)
         return Run(self._session(resumed, layers, deps, journal, recovers=True))
 
     def decide(self, run_id: str, decisions: Mapping[str, bool | Answer], *, by: str | None = None) -> None:

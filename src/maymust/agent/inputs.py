@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -12,6 +13,8 @@ from maymust.errors import RunError
 from maymust.models.chat_model import ChatModel
 from maymust.models.message import Message, Part
 from maymust.tools.output import encodable
+
+log: logging.Logger = logging.getLogger(__name__)
 
 Input = str | Message | Sequence[str | Message | Part]
 """Text, a `Message`, or a list of them. Texts and `Part`s side by side, with at least one `Part` among them, are one message."""
@@ -58,11 +61,23 @@ def whole(message: Message) -> Message:
 
 def check_parts(messages: Iterable[Message], model: ChatModel) -> None:
     """Raise RunError for a part that the model does not take."""
-    takes = {"text": True, "image": model.capabilities.images, "file": model.capabilities.files}
     for message in messages:
         for part in message.parts:
-            if not takes[part.kind]:
+            if not _takes(model, part):
                 raise RunError(f"the model {model.name} takes no {part.kind} parts; send it as text, or use a model that takes them")
+
+
+def readable(message: Message, model: ChatModel) -> Message:
+    """The message with words in the place of parts that the model does not take: whoever sent it to a store did not know the model."""
+    if all(_takes(model, part) for part in message.parts):
+        return message
+    log.warning("the model %s takes not all parts of a message that was sent to its run; it reads that they were left out", model.name)
+    parts = (part if _takes(model, part) else Part("text", f"[{part.kind} left out: this model takes none]") for part in message.parts)
+    return replace(message, parts=tuple(parts))
+
+
+def _takes(model: ChatModel, part: Part) -> bool:
+    return {"text": True, "image": model.capabilities.images, "file": model.capabilities.files}[part.kind]
 
 
 def conversation(earlier: RunState | None, given: Input, model: ChatModel) -> Log[Message]:

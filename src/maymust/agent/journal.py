@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from maymust.agent.actions import Event
+from maymust.agent.actions import Event, MessageSent
 from maymust.agent.call_record import PendingCall
 from maymust.agent.state import RunState
 from maymust.requirements.permission import Decision
@@ -31,6 +31,10 @@ class Journal(Protocol):
         """Call `cancel` when somebody cancels the run from outside, in whatever thread."""
         ...
 
+    def on_message(self, hear: Callable[[MessageSent], None]) -> None:
+        """Call `hear` with what somebody says to the run from outside, in whatever thread; it is kept when it is folded."""
+        ...
+
     def release(self) -> None:
         """Give the run back unchanged."""
         ...
@@ -42,11 +46,12 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A stored run that is ours to go on with, and what was decided about its calls since it stopped."""
+    """A stored run that is ours to go on with, what was decided about its calls since it stopped, and what was said to it."""
 
     state: RunState
     answers: Mapping[str, Answer]
     journal: Journal
+    said: Sequence[MessageSent] = ()
 
 
 @runtime_checkable

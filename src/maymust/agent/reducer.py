@@ -5,7 +5,7 @@ There is no I/O, no clock and no randomness here; drivers bring them in as actio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -86,6 +86,14 @@ def apply(state: RunState, event: Event) -> RunState:
     fold(event, new)
     if fold is not _tool_started:
         settle(new)
+    return new
+
+
+def hear(state: RunState, said: Iterable[MessageSent]) -> RunState:
+    """The state with these messages to read. Nothing follows from it yet, so it may be a state that belongs to no plan."""
+    new = state.fork()
+    for event in said:
+        _message_sent(event, new)
     return new
 
 
@@ -215,6 +223,10 @@ def _tools_changed(event: ToolsChanged, state: RunState) -> None:
 
 
 def _message_sent(event: MessageSent, state: RunState) -> None:
+    if event.number is not None:
+        if event.number <= state.received:
+            return
+        state.received = event.number
     state.inbox = (*state.inbox, event.message)
     state.said = (*state.said, *words_of([event.message]))
     _plan_again_before_the_start(state)

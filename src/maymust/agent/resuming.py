@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from maymust.agent.actions import ChildEvent, Decided, Event, Resumed
+from maymust.agent.actions import ChildEvent, Decided, Event, MessageSent, Resumed
 from maymust.agent.budget import Budget
 from maymust.agent.call_record import CallRecord
 from maymust.agent.child import ChildTool
@@ -16,7 +16,7 @@ from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
 from maymust.agent.present import present_of
 from maymust.agent.recovering import event_of_happened, event_of_left
-from maymust.agent.reducer import apply, settle
+from maymust.agent.reducer import apply, hear, settle
 from maymust.agent.state import RunState
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision
@@ -32,12 +32,14 @@ def prepare_resume(
     tools: Iterable[Any] = (),
     allow_policy_change: bool = False,
     may_be_over: bool = False,
+    said: Iterable[MessageSent] = (),
 ) -> RunState:
     """The state to go on from; `before` is left as it is. Raises RunError for what does not fit (see `Agent.resume`).
 
     `may_be_over` takes a run that has its answer as it is: whoever resumes it wants the result.
+    `said` is what was sent to the run meanwhile: it is there before the next turn is planned.
     """
-    new = attach(before, plan, tuple(tools), allow_policy_change)
+    new = attach(hear(before, said), plan, tuple(tools), allow_policy_change)
     waiting = [call.call_id for call in pending_calls(new)]
     for call_id in decisions:
         if call_id not in waiting:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any, Generic, Protocol
 
 from typing_extensions import TypeVar
@@ -11,13 +13,13 @@ from typing_extensions import TypeVar
 from maymust.agent.actions import Cancelled, MessageSent
 from maymust.agent.driver import drive
 from maymust.agent.events import MessageReceived, RunEvent, RunFinished
-from maymust.agent.inputs import check_parts, whole
+from maymust.agent.inputs import check_parts, readable, whole
 from maymust.agent.listeners import EventStream
 from maymust.agent.result import RunResult
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
 from maymust.agent.turn import StopReason
-from maymust.errors import RunError
+from maymust.errors import MaymustError, RunError
 from maymust.models.message import Message
 from maymust.tools.function_tool import Tool
 
@@ -54,10 +56,12 @@ class Run(Generic[T]):
     def __init__(self, session: Session) -> None:
         self._session = session
         self._stopped = False
+        self._broken: Exception | None = None
         self._loop = asyncio.get_running_loop()
         self._task: asyncio.Task[RunResult[T]] = self._loop.create_task(self._main(), name=f"maymust run {session.state.run_id}")
         self._task.add_done_callback(self._over)
         session.hear_cancel(self.cancel)
+        session.hear_messages(self._sent)
 
     @property
     def id(self) -> str:
@@ -95,7 +99,7 @@ class Run(Generic[T]):
             raise RunError(f"run {self.id} is paused: {waiting} waits for a person; go on with agent.start_resume(...), and send then")
         if self._session.over:
             raise RunError(f"run {self.id} is over; continue the conversation with agent.start(..., previous=result)")
-        self._in_loop(self._receive, said)
+        self._in_loop(self._receive, MessageSent(said))
 
     def on(
         self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], blocking: bool = False, *, children: bool = False
@@ -140,16 +144,35 @@ class Run(Generic[T]):
             self._stopped = True
             self._task.cancel()
 
-    def _receive(self, said: Message) -> None:
-        self._session.apply(MessageSent(said))
+    def _receive(self, event: MessageSent) -> None:
+        self._session.apply(event)
         if self._session.listeners.wants(MessageReceived):
-            self._session.listeners.emit(MessageReceived(self.id, said.text))
+            self._session.listeners.emit(MessageReceived(self.id, event.message.text))
+
+    def _sent(self, event: MessageSent) -> None:
+        """A message has come to the store, in whatever thread. One that comes too late for this loop stays there."""
+        with contextlib.suppress(RuntimeError):
+            self._in_loop(self._hear, replace(event, message=readable(event.message, self._session.model)))
+
+    def _hear(self, event: MessageSent) -> None:
+        if self._session.over or self._task.done() or self._broken is not None:
+            return
+        try:
+            self._receive(event)
+        except Exception as fault:
+            # What cannot be kept breaks the run off, wherever it is.
+            self._broken = fault
+            self._task.cancel()
 
     async def _main(self) -> RunResult[T]:
         session = self._session
         try:
             await drive(session)
         except asyncio.CancelledError:
+            if self._broken is not None:
+                if isinstance(self._broken, MaymustError):
+                    self._broken.state = session.state
+                raise self._broken from None
             if not self._stopped:
                 raise
         finally:

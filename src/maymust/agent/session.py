@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from maymust.agent.actions import Event, ToolsChanged
+from maymust.agent.actions import Event, MessageSent, ToolsChanged
 from maymust.agent.call_record import PendingCall
 from maymust.agent.exposure import check_added, check_removed
 from maymust.agent.journal import Journal
@@ -89,6 +89,11 @@ class Session:
         """Call `cancel` when somebody cancels the run from outside."""
         if self._journal is not None:
             self._journal.on_cancel(cancel)
+
+    def hear_messages(self, hear: Callable[[MessageSent], None]) -> None:
+        """Call `hear` when somebody says something to the run from outside."""
+        if self._journal is not None:
+            self._journal.on_message(hear)
 
     # --- what a tool's context sees ---
     @property

@@ -93,6 +93,8 @@ class RunState:
     own_budget: Budget | None = None
     before: tuple[Step, ...] = ()
     said: tuple[str, ...] = ()
+    # The number of the last message that was sent to the run in its store and has come to it.
+    received: int = 0
     # Not data: given by the agent, never stored.
     plan: LoopPlan | None = field(default=None, repr=False)
     tools: tuple[Tool, ...] = field(default=(), repr=False)
@@ -172,6 +174,7 @@ class RunState:
             own_budget=None if self.own_budget is None else self.own_budget.to_dict(),
             before=[step.to_dict() for step in self.before],
             said=list(self.said),
+            received=self.received,
         )
         return data
 
@@ -248,6 +251,7 @@ def _from_data(cls: type[RunState], data: dict[str, Any]) -> RunState:
         own_budget=None if data["own_budget"] is None else Budget.from_dict(data["own_budget"]),
         before=tuple(Step.from_dict(step) for step in data.get("before", ())),
         said=tuple(data.get("said", ())),
+        received=data.get("received", 0),
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from maymust.agent.budget import Budget
+from maymust.agent.inputs import readable
 from maymust.agent.journal import Answer, Journal, Store
 from maymust.agent.plan import LoopPlan
 from maymust.agent.result import RunResult
 from maymust.agent.resuming import checked, prepare_resume
 from maymust.agent.state import RunState
 from maymust.errors import RunError
+from maymust.models.chat_model import ChatModel
 
 
 def store_of(store: Store | None) -> Store:
@@ -33,6 +36,7 @@ def begin(store: Store | None, state: RunState) -> Journal | None:
 def resume(
     store: Store | None,
     plan: LoopPlan,
+    model: ChatModel,
     run: RunState | RunResult[Any] | str,
     decisions: Mapping[str, bool | Answer],
     *,
@@ -44,15 +48,17 @@ def resume(
     settings: dict[str, Any] = {"budget": budget, "tools": tools, "allow_policy_change": allow_policy_change}
     given = run.state if isinstance(run, RunResult) else run
     if isinstance(given, RunState) and (store is None or not store.knows(given.run_id)):
-        # Made without the store; from here on it is kept.
+        # Made without the store; from here on it is kept, and this store counts its messages anew.
         state = prepare_resume(given, plan, decisions, **settings)
+        state.received = 0
         return state, begin(store, state)
     store = store_of(store)
     asyncio.get_running_loop()
     run_id = given if isinstance(given, str) else given.run_id
     claimed = store.claim(run_id, {call_id: checked(call_id, answer) for call_id, answer in decisions.items()})
     try:
-        state = prepare_resume(claimed.state, plan, claimed.answers, may_be_over=True, **settings)
+        said = [replace(event, message=readable(event.message, model)) for event in claimed.said]
+        state = prepare_resume(claimed.state, plan, claimed.answers, may_be_over=True, said=said, **settings)
         claimed.journal.take(state)
     except BaseException:
         claimed.journal.release()

@@ -27,7 +27,7 @@ def add_parser(subparsers: Subparsers) -> None:
     about = """\
 Runs that are kept in a store, and the questions that wait for a person. The store is the file of a
 SqliteStore, or the address of a DbosStore."""
-    parser = add_command(subparsers, "runs", "look at stored runs, decide, resume, cancel", "COMMAND ...", about)
+    parser = add_command(subparsers, "runs", "look at stored runs, decide, say something, resume, cancel", "COMMAND ...", about)
     commands: Subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = _add(
         commands, "list", "the runs, and the questions that wait", "[options]", "Lists the newest runs, and what waits for a person."
@@ -57,17 +57,24 @@ Decides about a call that waits; the first decision counts. `happened` is for a 
 while it ran, and which took effect; for such a call `yes` runs it again, and `no` leaves it as failed."""
     deciding = _add(commands, "decide", "answer a question", "[options] RUN CALL ANSWER", about)
     deciding.set_defaults(run=decide_call)
+    about = """\
+Says something to a run. A run at work reads it in its next turn, any other when it goes on; a decision
+that a run waits for is still owed."""
+    sending = _add(commands, "send", "say something to a run", "[options] RUN TEXT", about)
+    sending.set_defaults(run=send_message)
     cancelling = _add(commands, "cancel", "end a run for good", "[options] RUN", "Ends a run for good, wherever it runs.")
     cancelling.set_defaults(run=cancel_run)
-    for command in (showing, resuming, deciding, cancelling):
+    for command in (showing, resuming, deciding, sending, cancelling):
         command.add_argument("id", metavar="RUN", help="the run's id, or its beginning")
     path_argument(resuming, "agent", metavar="AGENT", help="module:name in Python")
     deciding.add_argument("call", metavar="CALL", help="the call's id")
     deciding.add_argument("answer", metavar="ANSWER", choices=_ANSWERS, help=f"one of {', '.join(_ANSWERS)}")
     deciding.add_argument("--returned", metavar="JSON", help="with happened: what the call returned")
+    sending.add_argument("text", metavar="TEXT", help="what is said")
     for command in (deciding, cancelling):
         command.add_argument("--reason", metavar="TEXT", help="why; the model reads it after a no")
-        command.add_argument("--by", metavar="NAME", help="who decides (default: the user's name)")
+    for command, verb in ((deciding, "decides"), (sending, "says it"), (cancelling, "decides")):
+        command.add_argument("--by", metavar="NAME", help=f"who {verb} (default: the user's name)")
     for command in (listing, showing):
         add_format(command, ("text", "json"))
 
@@ -250,6 +257,19 @@ def decide_call(arguments: argparse.Namespace) -> int:
     if "://" in address(arguments):
         on = f"the run goes on with a worker, or with `maymust runs resume {run_id[:_SHORT]} AGENT`"
     print_lines(Console(), [f"{one.call_id} of {one.tool}: {one.answer};{first} {on}"])
+    return CLEAN
+
+
+def send_message(arguments: argparse.Namespace) -> int:
+    """Keep a message for a run."""
+    from maymust.cli.console import Console
+
+    store = _open(arguments)
+    run_id = _find(store, arguments.id)
+    store.send(run_id, arguments.text, by=arguments.by or _user())
+    row = store.run(run_id)
+    reads = "in its next turn" if row.status == "running" else "when it is decided and goes on" if row.open else "when it goes on"
+    print_lines(Console(), [f"run {run_id[:_SHORT]} is {row.status}, and reads it {reads}"])
     return CLEAN
 
 

@@ -65,8 +65,11 @@ def tell(state: RunState, event: Event, path: str = "") -> Told | None:
         return _told("reply", path or None, turn=len(state.turns))
     if isinstance(event, Interrupted | CallPending):
         return _told("waits", path + event.call_id, interrupted=isinstance(event, Interrupted))
-    if isinstance(event, Cancelled | MessageSent):
-        return _told("stopped" if isinstance(event, Cancelled) else "message", path or None)
+    if isinstance(event, Cancelled):
+        return _told("stopped", path or None)
+    if isinstance(event, MessageSent) and event.number is None:
+        # One that was sent to the store is told of when it is sent, and when it has come to the run.
+        return _told("message", path or None, event.by)
     return None
 
 

@@ -20,9 +20,9 @@ from maymust.agent.actions import (
 )
 from maymust.agent.call_record import PendingCall
 from maymust.agent.pending import pending_calls
-from maymust.agent.reducer import apply
+from maymust.agent.reducer import apply, hear
 from maymust.agent.state import RunState
-from maymust.durable import questions
+from maymust.durable import messages, questions
 from maymust.durable.audit import audit_event, tool_of
 from maymust.durable.documents import StateWriter
 from maymust.durable.owner import Owner
@@ -45,6 +45,7 @@ class SqliteJournal:
         self._store, self._seq, self._writer = store, seq, writer
         self._lease_until = store.clock() + store.lease
         self._broken = False
+        self.letterbox: messages.Letterbox = messages.Letterbox()
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
 
@@ -54,7 +55,7 @@ class SqliteJournal:
         if self._broken:
             return new
         try:
-            self._keep(new, event)
+            new = self._keep(new, event)
             if isinstance(event, ToolStarted) and self._store.clock() > self._lease_until:
                 # The process was stopped for longer than its lease just now: the body must not run in a run that others have.
                 self._verify()
@@ -69,12 +70,17 @@ class SqliteJournal:
             self._advance(connection, state)
             questions.use(connection, self.run_id, self._given)
         self._writer.kept = state
+        self.letterbox.received = state.received
 
     def on_cancel(self, cancel: Callable[[], None]) -> None:
         """See `Journal`."""
         self._cancel = cancel
         if self._cancelled:
             cancel()
+
+    def on_message(self, hear: Callable[[MessageSent], None]) -> None:
+        """See `Journal`."""
+        self.letterbox.hear = hear
 
     def cancel(self) -> None:
         """Somebody has cancelled the run."""
@@ -105,9 +111,12 @@ class SqliteJournal:
         except MaymustError as fault:
             log.error("run %s: its process has finished with it, and that could not be stored: %s", self.run_id, fault)
 
-    def _keep(self, new: RunState, event: Event) -> None:
+    def _keep(self, new: RunState, event: Event) -> RunState:
         now = self._store.clock()
         with self._store.database.writing(sync=must_sync(new, event)) as connection:
+            if new.phase == "ended" and new.answer is not None:
+                # After this nothing can be sent any more; what came too late goes on into the next run of the conversation.
+                new = hear(new, messages.unread(connection, self.run_id, new.received))
             self._advance(connection, new)
             audit_event(connection, now, new, event, self.run_id)
             if isinstance(event, CallPending | Interrupted):
@@ -115,6 +124,7 @@ class SqliteJournal:
             elif isinstance(event, Decided) and event.requirement is None:
                 questions.settle(connection, self.run_id, event, now)
         self._writer.kept = new
+        return new
 
     def _advance(self, connection: sqlite3.Connection, new: RunState, status: str | None = None) -> None:
         """Compare and swap, then the state. Raises RunTakenError when the run is not ours any more."""
@@ -129,7 +139,10 @@ class SqliteJournal:
         )
         if done.rowcount != 1:
             raise self._lost()
+        kept = self._writer.kept
         self._writer.write(connection, new)
+        if kept is None or kept.received != new.received:
+            messages.settle(connection, self.run_id, new.received, now, ended=new.answer is not None)
         if ended:
             questions.withdraw(connection, self.run_id, now)
         self._seq, self._lease_until = self._seq + 1, until

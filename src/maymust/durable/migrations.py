@@ -34,6 +34,11 @@ LAYOUT: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE blobs(hash TEXT PRIMARY KEY, data TEXT NOT NULL)",
         "CREATE TABLE blob_uses(run_id TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY(run_id, hash)) WITHOUT ROWID",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN mail INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE messages(run_id TEXT NOT NULL, number INTEGER NOT NULL, message TEXT NOT NULL, by TEXT, sent_at REAL NOT NULL,
+        PRIMARY KEY(run_id, number))""",
+    ),
 )
 """The statements that make layout n+1 out of layout n; a new database goes through all of them."""
 

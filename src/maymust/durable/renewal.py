@@ -1,4 +1,4 @@
-"""The thread that keeps the leases of a store's runs, and hears when one of them is cancelled from outside."""
+"""The thread that keeps the leases of a store's runs, and hears when one of them is cancelled, or spoken to, from outside."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from maymust.durable import messages
 from maymust.errors import MaymustError
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 log: logging.Logger = logging.getLogger(__name__)
 
 _LOOK = 0.5
-"""Seconds between two looks for a cancellation."""
+"""Seconds between two looks for cancellations and messages."""
 
 
 class Renewal:
@@ -80,7 +81,9 @@ class Renewal:
     def _look(self, claims: list[SqliteJournal]) -> None:
         with self._store.database.reading() as connection:
             rows = connection.execute("SELECT run_id FROM runs WHERE cancelled_at IS NOT NULL AND owner IS NOT NULL").fetchall()
+            said = messages.unread_by(connection, "runs.owner IS NOT NULL")
         cancelled = {row["run_id"] for row in rows}
         for claim in claims:
             if claim.run_id in cancelled:
                 claim.cancel()
+            claim.letterbox.bring(said.get(claim.run_id, ()))

@@ -10,10 +10,10 @@ from dataclasses import asdict
 
 from maymust.agent.actions import Cancelled
 from maymust.agent.journal import Answer, Claimed
-from maymust.agent.reducer import apply
+from maymust.agent.reducer import apply, hear
 from maymust.agent.resuming import checked
 from maymust.agent.state import RunState
-from maymust.durable import questions, reading
+from maymust.durable import messages, questions, reading
 from maymust.durable.audit import read_audit, when, write_audit
 from maymust.durable.claim import SqliteJournal
 from maymust.durable.database import Database
@@ -23,6 +23,7 @@ from maymust.durable.renewal import Renewal
 from maymust.durable.sealing import Sealer
 from maymust.durable.store import AuditEntry, Question, RunRow
 from maymust.errors import RunError
+from maymust.models.message import Message
 
 _SHOWN = 200
 
@@ -97,6 +98,7 @@ class SqliteStore:
             questions.decide(connection, run_id, answers, None, now)
             questions.expire(connection, run_id, now)
             given = questions.answers_of(connection, run_id)
+            said = messages.unread(connection, run_id, state.received)
             claimed = (*_columns(owner), now + self.lease, run_id)
             # The swap that makes a zombie's next write fail.
             connection.execute(
@@ -105,7 +107,7 @@ class SqliteStore:
             before = row["pid"] if row["owner"] is not None else None
             write_audit(connection, now, run_id, "claimed", pid=owner.pid, taken_from=before)
         writer = StateWriter(run_id, self._sealer)
-        return Claimed(state, given, self._journal(run_id, owner, row["seq"] + 1, writer, given))
+        return Claimed(state, given, self._journal(run_id, owner, row["seq"] + 1, writer, given), said)
 
     def decide(self, run_id: str, answers: Mapping[str, bool | Answer], *, by: str | None = None) -> Sequence[Question]:
         """Note decisions about calls that wait, from any process; the run goes on when it is resumed.
@@ -128,6 +130,17 @@ class SqliteStore:
                     said = {"by": answer.by or by, "call_id": call_id, "answer": questions.word_of(answer)}
                     write_audit(connection, self.clock(), run_id, "too late", **said)
         raise fault
+
+    def send(self, run_id: str, message: str | Message, *, by: str | None = None) -> None:
+        """Say something to a run, from any process. It comes to the run once, and the model reads it in the turn that is planned next.
+
+        A run that a process works on gets it within a second, as by `Run.send`; any other when it is resumed: one that waits for a
+        person still waits. What comes while the last reply is made is not read: the run's last state has it, for `previous=`.
+        Raises RunError for an empty message, and for a run that has its answer or was cancelled; TypeError for what is no message.
+        """
+        said = messages.checked(message)
+        with self.database.writing() as connection:
+            messages.send(connection, self._existing(connection, run_id), said, by, self.clock())
 
     def cancel(self, run_id: str, *, by: str | None = None, reason: str | None = None) -> None:
         """End a run for good. One that is being worked on, here or in another process, stops within a second."""
@@ -165,7 +178,7 @@ class SqliteStore:
             row = self._existing(connection, run_id)
             if not is_free(row, self.clock()):
                 raise taken(row, self.clock())
-            for table in ("runs", "states", "items", "questions", "audit", "blob_uses"):
+            for table in ("runs", "states", "items", "questions", "audit", "messages", "blob_uses"):
                 connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
             connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT hash FROM blob_uses)")
 
@@ -187,10 +200,11 @@ class SqliteStore:
             return reading.row_of(connection, self._existing(connection, run_id), self.clock())
 
     def state(self, run_id: str) -> RunState:
-        """The state of a run, to look at. Raises RunError when it is not there."""
+        """The state of a run, to look at, with messages that wait. Raises RunError when it is not there."""
         with self.database.reading() as connection:
             self._existing(connection, run_id)
-            return RunState.from_dict(read_document(connection, run_id, self._sealer))
+            state = RunState.from_dict(read_document(connection, run_id, self._sealer))
+            return hear(state, messages.unread(connection, run_id, state.received))
 
     def questions(self, run_id: str | None = None, *, waiting: bool = True) -> list[Question]:
         """The questions of a run or of all runs, oldest first: those that wait, or all there ever were."""

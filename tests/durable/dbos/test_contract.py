@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,21 @@ from pydantic import SecretStr
 from maymust import (
     Agent,
     AskPermissionRequirement,
+    Budget,
     ConditionalRequirement,
     Decision,
     FunctionInvocationContext,
+    Message,
     RunError,
     SqliteStore,
+    function_middleware,
     tool,
 )
 from maymust.durable.dbos.store import DbosStore
 from maymust.durable.sealing import new_key
 from maymust.durable.store import DecisionError, RunTakenError
-from maymust.models import ScriptedModel, call
+from maymust.events import MessageReceived
+from maymust.models import Part, ScriptedModel, call
 from tests.durable.stores import AnyStore
 from tests.durable.world import ByPlace
 
@@ -315,3 +320,161 @@ def test_a_run_is_begun_once(stores: Any) -> None:
 
 async def _begin(store: AnyStore, state: Any) -> None:
     store.begin(state)
+
+
+def user_texts(messages: Any) -> list[str]:
+    return [message.text for message in messages if message.role == "user"]
+
+
+def letters(store: AnyStore, run_id: str) -> list[tuple[str, str | None, Any]]:
+    """What the audit trail says about messages."""
+    kinds = ("message", "received", "not read")
+    return [(entry.kind, entry.by, entry.detail.get("number")) for entry in store.audit(run_id) if entry.kind in kinds]
+
+
+def test_a_message_to_a_run_that_waits_is_read_after_the_decision(stores: Any) -> None:
+    run_id = paused(desk(stores()))
+    stores().send(run_id, "only small ones", by="Ada")
+    stores().send(run_id, Message("user", "half a pair \ud800, nul \x00, ☃"))
+    assert stores().run(run_id).status == "paused"
+    assert [message.text for message in stores().state(run_id).inbox] == ["only small ones", "half a pair \ufffd, nul \x00, ☃"]
+    # The message is no decision, and it is still there when the run has been looked after in vain.
+    for _ in range(2):
+        assert desk(stores()).resume_sync(run_id).stop_reason == "paused"
+    result = desk(stores()).resume_sync(run_id, {"r1": True, "r2": True})
+    assert [message.role for message in result.messages] == ["user", "assistant", "tool", "tool", "user", "user", "assistant", "tool"]
+    assert user_texts(result.messages) == ["go", "only small ones", "half a pair \ufffd, nul \x00, ☃"]
+    assert stores().state(run_id).to_dict() == result.state.to_dict()
+    assert letters(stores(), run_id) == [("message", "Ada", 1), ("message", None, 2), ("received", None, 1), ("received", None, 2)]
+
+
+def test_messages_sent_at_once_all_come_each_once(stores: Any) -> None:
+    run_id = paused(desk(stores()))
+    with ThreadPoolExecutor(4) as senders:
+        list(senders.map(lambda number: stores().send(run_id, f"number {number}"), range(12)))
+    result = desk(stores()).resume_sync(run_id, {"r1": True, "r2": True})
+    assert sorted(user_texts(result.messages)) == sorted(["go", *(f"number {number}" for number in range(12))])
+
+
+@tool(effect="read")
+async def listens(context: FunctionInvocationContext) -> str:
+    """Wait until somebody says something."""
+    begun, heard = context.deps
+    begun.set()
+    await asyncio.wait_for(heard.wait(), 20)
+    return "listened"
+
+
+def test_a_message_to_a_run_at_work_is_read_in_its_next_turn(stores: Any) -> None:
+    agent = desk(stores(), (call("listens"), call("final_answer", answer="done")), tools=[listens], requirements=[])
+
+    async def scene() -> Any:
+        begun, heard = asyncio.Event(), asyncio.Event()
+        run = agent.start("go", deps=(begun, heard))
+        run.on(MessageReceived, lambda event: heard.set() if event.text == "second" else None)
+        await begun.wait()
+        await asyncio.to_thread(stores().send, run.id, "first", by="Ada")
+        await asyncio.to_thread(stores().send, run.id, "second", by="Bob")
+        return await run
+
+    result = asyncio.run(scene())
+    assert [(message.role, message.text) for message in result.messages][2:5] == [
+        ("tool", "listened"),
+        ("user", "first"),
+        ("user", "second"),
+    ]
+    run_id = result.state.run_id
+    assert stores().state(run_id).to_dict() == result.state.to_dict()
+    assert [kind for kind, _, _ in letters(stores(), run_id)].count("received") == 2
+
+
+def test_a_message_to_a_run_that_was_stopped_is_read_when_it_is_resumed(stores: Any) -> None:
+    script = (call("refund", amount=1), call("refund", amount=2), call("final_answer", answer="done"))
+    agent = desk(stores(), script, requirements=[], budget=Budget(turns=None, steps=1))
+    stopped = agent.run_sync("go")
+    assert stopped.stop_reason == "budget"
+    run_id = stopped.state.run_id
+    stores().send(run_id, "go on, but hurry")
+    result = agent.resume_sync(run_id, budget=Budget())
+    assert result.answer == "done"
+    assert [message.role for message in result.messages] == ["user", *["assistant", "tool"] * 2, "user", "assistant", "tool"]
+    assert user_texts(result.messages) == ["go", "go on, but hurry"]
+
+
+def test_a_run_that_is_over_takes_no_message(stores: Any) -> None:
+    ended = desk(stores(), (call("final_answer", answer="done"),)).run_sync("go").state.run_id
+    with pytest.raises(RunError, match="has ended with its answer and reads no more; start a new run with previous="):
+        stores().send(ended, "wait")
+    cancelled = paused(desk(stores()))
+    stores().cancel(cancelled, by="Ada")
+    with pytest.raises(RunError, match="was cancelled by Ada"):
+        stores().send(cancelled, "wait")
+    with pytest.raises(RunError, match="there is no run 'nothing' in"):
+        stores().send("nothing", "wait")
+    assert letters(stores(), ended) == letters(stores(), cancelled) == []
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", Message("user", ""), Message("assistant", "I say"), Message("user", "x", kind="nudge")])
+def test_what_is_no_message_is_told(stores: Any, nothing: Any) -> None:
+    run_id = paused(desk(stores()))
+    with pytest.raises(RunError, match=r"the message is empty|is the user's"):
+        stores().send(run_id, nothing)
+    with pytest.raises(TypeError, match="takes text or a Message, not 7"):
+        stores().send(run_id, 7)
+    assert stores().state(run_id).inbox == ()
+
+
+def test_a_message_that_comes_too_late_goes_on_into_the_next_run_of_the_conversation(stores: Any) -> None:
+    @function_middleware
+    async def late(context: FunctionInvocationContext, call_next: Any) -> None:
+        await call_next()
+        stores().send(context.idempotency_key.partition("/")[0], "one more thing")
+
+    script = (call("final_answer", answer="done"), call("final_answer", answer="that too"))
+    result = desk(stores(), script, middleware=[late], requirements=[]).run_sync("go")
+    run_id = result.state.run_id
+    assert [message.text for message in result.state.inbox] == ["one more thing"]
+    assert stores().state(run_id).to_dict() == result.state.to_dict()
+    assert letters(stores(), run_id)[0] == ("message", None, 1)
+    assert len(letters(stores(), run_id)) == 2
+    later = desk(stores(), script, requirements=[]).run_sync("on", previous=stores().state(run_id))
+    assert user_texts(later.messages) == ["go", "one more thing", "on"]
+
+
+def test_a_message_that_cannot_be_kept_breaks_the_run_off(stores: Any) -> None:
+    store = stores()
+    if not isinstance(store, SqliteStore):
+        return
+    agent = desk(store, (call("listens"),), tools=[listens], requirements=[])
+
+    async def scene() -> str:
+        begun = asyncio.Event()
+        run = agent.start("go", deps=(begun, asyncio.Event()))
+        await begun.wait()
+        with store.database.writing() as connection:
+            # As another process takes it that finds the lease run out.
+            connection.execute("UPDATE runs SET seq = seq + 1 WHERE run_id = ?", (run.id,))
+        store.send(run.id, "hurry")
+        with pytest.raises(RunTakenError, match="is not this process's any more") as told:
+            await asyncio.wait_for(run, 10)
+        assert told.value.state is not None
+        return run.id
+
+    run_id = asyncio.run(scene())
+    assert [message.text for message in stores().state(run_id).inbox] == ["hurry"]
+
+
+def test_a_part_that_the_model_does_not_take_is_left_out_in_words(stores: Any) -> None:
+    run_id = paused(desk(stores()))
+    stores().send(run_id, Message("user", "look", parts=(Part("image", url="https://example.com/cat.png"),)))
+    result = desk(stores()).resume_sync(run_id, {"r1": True, "r2": True})
+    (said,) = (message for message in result.messages if message.text == "look")
+    assert said.parts == (Part("text", "[image left out: this model takes none]"),)
+
+
+def test_a_removed_run_takes_its_messages_along(stores: Any) -> None:
+    run_id = paused(desk(stores()))
+    stores().send(run_id, "hush hush")
+    stores().delete(run_id)
+    with stores().database.reading() as connection:
+        assert connection.execute("SELECT 1 FROM messages WHERE run_id = ?", (run_id,)).fetchone() is None

@@ -94,8 +94,47 @@ def test_a_newer_index_is_left_alone(store: DbosStore) -> None:
     with store.database.writing() as sql:
         sql.execute("UPDATE index_layout SET version = 99")
     store.database.close()
-    with pytest.raises(StoreError, match="layout 99, and this maymust knows up to 1"):
+    with pytest.raises(StoreError, match="layout 99, and this maymust knows up to 2"):
         store.runs()
+
+
+def test_an_index_of_before_messages_takes_messages(store: DbosStore) -> None:
+    run_id = waiting(store)
+    with store.database.writing() as sql:
+        sql.execute("DROP TABLE messages")
+        sql.execute("ALTER TABLE runs DROP COLUMN mail")
+        sql.execute("UPDATE index_layout SET version = 1")
+    store.database.close()
+    store.send(run_id, "hurry", by="Ada")
+    result = desk(store).resume_sync(run_id, {"r1": True})
+    assert [message.text for message in result.messages if message.role == "user"] == ["go", "hurry"]
+
+
+def test_messages_wait_while_the_index_is_made_anew(store: DbosStore) -> None:
+    run_id = waiting(store)
+    store.send(run_id, "one")
+    assert desk(store).resume_sync(run_id).stop_reason == "paused"
+    for _ in range(2):
+        # The first time nothing waits, and the numbers go on all the same.
+        store.rebuild()
+        store.send(run_id, "more")
+    assert [message.text for message in store.state(run_id).inbox] == ["one", "more", "more"]
+    result = desk(store).resume_sync(run_id, {"r1": True})
+    assert [message.text for message in result.messages if message.role == "user"] == ["go", "one", "more", "more"]
+
+
+def test_a_message_that_is_in_the_run_is_not_read_again_however_its_row_was_left(store: DbosStore) -> None:
+    run_id = waiting(store)
+    store.send(run_id, "hurry", by="Ada")
+    with store.database.reading() as sql:
+        kept = sql.execute("SELECT * FROM messages").fetchone().to_dict()
+    assert desk(store).resume_sync(run_id).stop_reason == "paused"
+    # As a process leaves it that ends between the two writes.
+    with store.database.writing() as sql:
+        sql.execute(f"INSERT INTO messages({', '.join(kept)}) VALUES(?, ?, ?, ?, ?)", tuple(kept.values()))
+    assert len(store.state(run_id).inbox) == 1
+    result = desk(store).resume_sync(run_id, {"r1": True})
+    assert [message.text for message in result.messages if message.role == "user"] == ["go", "hurry"]
 
 
 def test_an_address_that_is_none_is_told_without_its_password() -> None:

@@ -10,6 +10,8 @@ import pytest
 from tests.durable.person import faults, finish
 from tests.durable.soak import soak
 from tests.durable.stores import store_of
+from tests.durable.test_messages import POINTS as MESSAGE_POINTS
+from tests.durable.test_messages import check_message, check_message_between
 from tests.durable.world import EFFECTS, POINTS
 from tests.durable.zygote import Zygote
 
@@ -44,6 +46,20 @@ def test_a_kill_loses_no_effect_and_repeats_none(
 @pytest.mark.parametrize(("effect", "point"), DIAGONAL)
 def test_the_same_in_a_file(zygote: Zygote, undisturbed: dict[str, Any], tmp_path: Path, effect: str, point: str) -> None:
     check_kill(zygote, undisturbed, tmp_path, effect, point)
+
+
+@pytest.mark.parametrize("where", ["database", "database_file"])
+@pytest.mark.parametrize("point", MESSAGE_POINTS)
+def test_a_kill_loses_no_message_and_repeats_none(
+    zygote: Zygote, request: pytest.FixtureRequest, tmp_path: Path, where: str, point: str
+) -> None:
+    request.getfixturevalue(where)
+    check_message(zygote, tmp_path, point)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_message_to_a_run_whose_process_is_gone_is_read_at_once_when_it_goes_on(zygote: Zygote, tmp_path: Path) -> None:
+    check_message_between(zygote, tmp_path)
 
 
 @pytest.mark.usefixtures("database")

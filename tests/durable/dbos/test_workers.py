@@ -20,6 +20,7 @@ from maymust.durable.dbos.reaper import sweep
 from maymust.durable.store import DecisionError
 from scripts.postgres import Postgres
 from tests.durable.dbos.shifts import LEASE, Shift, agent_called, attend, double, until
+from tests.durable.test_messages import POINTS, was_read_once
 from tests.durable.world import EFFECTS, Oracle, record
 from tests.durable.zygote import Zygote
 
@@ -176,6 +177,34 @@ def test_a_run_with_a_worker_is_cancelled_from_anywhere(shift: Shift, store: Dbo
     store.cancel(run_id, by="Ada")
     until(lambda: store.run(run_id).status == "cancelled", 10)
     assert store.state(run_id).stop_reason == "aborted"
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_message_comes_once_to_the_run_of_a_worker_that_is_killed(shift: Shift, store: DbosStore, oracle: Oracle, point: str) -> None:
+    (run_id,) = submit(store, "lingerer")
+    shift.begin("lingerer", kill={"call_id": "message", "point": point})
+    until(lambda: oracle.effects == ["l1"])
+    store.send(run_id, "hurry", by="Ada")
+    until(lambda: store.run(run_id).status != "running")
+    shift.begin("lingerer")
+    assert store.wait(run_id, 30).answer == "done"
+    was_read_once(store, run_id)
+
+
+def test_a_message_is_not_a_decision_and_waits_for_it(shift: Shift, store: DbosStore) -> None:
+    (run_id,) = submit(store, "signer 1")
+    store.send(run_id, "before it began")
+    shift.begin("signer 1")
+    segment = store.wait(run_id, 30).seq
+    store.send(run_id, "while it waits")
+    time.sleep(0.5)
+    row = store.run(run_id)
+    assert (row.status, row.seq) == ("paused", segment)
+    store.decide(run_id, {"s1": True})
+    assert store.wait(run_id, 30).answer == "done"
+    said = [(message.role, message.text) for message in store.state(run_id).messages]
+    assert said[:2] == [("user", "go"), ("user", "before it began")]
+    assert said[3:5] == [("tool", "signed it"), ("user", "while it waits")]
 
 
 def test_a_worker_that_is_asked_to_end_leaves_its_runs_to_others_at_once(shift: Shift, store: DbosStore, oracle: Oracle) -> None:

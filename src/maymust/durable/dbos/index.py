@@ -9,6 +9,7 @@ from dbos import DBOSClient
 from dbos._error import DBOSException
 
 from maymust.agent.state import RunState
+from maymust.durable.audit import when
 from maymust.durable.dbos.segments import LIVE, WORKFLOW, Segment, read_segment, workflow_id
 from maymust.durable.dbos.sql import Row, Sql
 from maymust.durable.owner import is_free
@@ -26,6 +27,23 @@ def existing(sql: Sql, run_id: str, where: object, *, lock: bool = False) -> Row
     if row is None:
         raise RunError(f"there is no run {run_id!r} in {where}")
     return cast("Row", row)
+
+
+def living(sql: Sql, run_id: str, where: object) -> Row:
+    """The row of a run, locked. Raises RunError when it is not there, or was cancelled."""
+    row = existing(sql, run_id, where, lock=True)
+    if row["cancelled_at"] is not None:
+        raise RunError(f"run {run_id} was cancelled by {row['cancelled_by'] or 'somebody'} at {when(row['cancelled_at'])}")
+    return row
+
+
+def remove_run(sql: Sql, row: Row) -> None:
+    """Remove the run of this row, and all that is known of it."""
+    for number in range(row["segment"] + 1):
+        for table in ("operation_outputs", "workflow_input", "workflow_output", "workflow_status"):
+            sql.execute(f"DELETE FROM {table} WHERE workflow_uuid = ?", (workflow_id(row["run_id"], number),))
+    for table in ("runs", "questions", "audit", "messages"):
+        sql.execute(f"DELETE FROM {table} WHERE run_id = ?", (row["run_id"],))
 
 
 def add_run(sql: Sql, state: RunState, *, tenant: str | None, queue: str, timeout: float | None, status: str, owner: str | None) -> None:

@@ -15,15 +15,16 @@ from maymust.agent.actions import (
     Event,
     Interrupted,
     MessagesCompacted,
+    MessageSent,
     ModelReplied,
     RulesGiven,
     ToolStarted,
 )
 from maymust.agent.call_record import PendingCall
 from maymust.agent.pending import pending_calls
-from maymust.agent.reducer import apply
+from maymust.agent.reducer import apply, hear
 from maymust.agent.state import RunState
-from maymust.durable import questions
+from maymust.durable import messages, questions
 from maymust.durable.audit import tell, write_audit
 from maymust.durable.dbos.index import enqueue, existing, order_for, set_run
 from maymust.durable.dbos.parts import Parts, changes, fold
@@ -69,6 +70,7 @@ class DbosJournal:
         self._events: list[list[Any]] = []
         self._turns_left = turns
         self._broken = self._full = self._gone = False
+        self.letterbox: messages.Letterbox = messages.Letterbox()
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
 
@@ -82,6 +84,9 @@ class DbosJournal:
         if self._broken:
             return new
         try:
+            if new.phase == "ended" and new.answer is not None:
+                # What came too late to be read goes on into the next run of the conversation.
+                new = hear(new, self._unread(new))
             self._keep(new, event)
             self._count(new, event)
         except LostError as fault:
@@ -100,12 +105,17 @@ class DbosJournal:
             raise self._lost() from fault
         if self._given:
             self._patiently(lambda sql: use(sql, self._given.values()))
+        self.letterbox.received = state.received
 
     def on_cancel(self, cancel: Callable[[], None]) -> None:
         """See `Journal`."""
         self._cancel = cancel
         if self._cancelled:
             cancel()
+
+    def on_message(self, hear: Callable[[MessageSent], None]) -> None:
+        """See `Journal`."""
+        self.letterbox.hear = hear
 
     def cancel(self) -> None:
         """Somebody has cancelled the run."""
@@ -185,7 +195,18 @@ class DbosJournal:
         changed = changes(self.run_id, self._store.sealer, self._kept, new)
         self._scribe.record(name, {"changes": changed, "events": self._events, **more})
         fold(self._parts, changed)
-        self._kept, self._events = new, []
+        kept, self._kept, self._events = self._kept, new, []
+        if kept is None or kept.received != new.received:
+            # Whoever takes the run next does it for a process that ends here.
+            settle = messages.settle
+            self._patiently(lambda sql: settle(sql, self.run_id, new.received, sql.now(), ended=new.answer is not None))
+
+    def _unread(self, state: RunState) -> Sequence[MessageSent]:
+        def read() -> Sequence[MessageSent]:
+            with self._store.database.reading() as sql:
+                return messages.unread(sql, self.run_id, state.received)
+
+        return self._store.database.patiently(read)
 
     def _verify(self) -> None:
         def check(sql: Sql) -> None:

@@ -19,6 +19,7 @@ from dbos import DBOS, SetWorkflowID
 from dbos import _dbos as dbos_module
 from dbos._error import DBOSException, DBOSWorkflowIDInUseError
 
+from maymust.durable import messages
 from maymust.durable.dbos.database import NAME, DbosDatabase
 from maymust.durable.dbos.scribe import Scribe
 from maymust.durable.dbos.segments import WORKFLOW
@@ -50,6 +51,7 @@ class Claim(Protocol):
     """A run that is under way here."""
 
     run_id: str
+    letterbox: messages.Letterbox
 
     def cancel(self) -> None: ...
     def leave(self) -> None: ...
@@ -169,15 +171,20 @@ class Process:
         self.lease_until = begun + self.lease
 
     def _look(self) -> None:
-        """Hear of cancellations."""
+        """Hear of cancellations and messages."""
         if not self.claims:
             return
         with self.database.reading() as sql:
             rows = sql.execute("SELECT run_id FROM runs WHERE cancelled_at IS NOT NULL AND status = 'running'").fetchall()
+            said = messages.unread_by(sql, "runs.status = 'running'")
         for row in rows:
             claim = self.claims.get(row[0])
             if claim is not None:
                 claim.cancel()
+        for run_id, sent in said.items():
+            claim = self.claims.get(run_id)
+            if claim is not None:
+                claim.letterbox.bring(sent)
 
     def pause(self) -> None:
         """Take no more segments from queues."""

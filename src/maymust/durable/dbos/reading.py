@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from maymust.agent.reducer import hear
 from maymust.agent.state import RunState
-from maymust.durable import questions
+from maymust.durable import messages, questions
 from maymust.durable.audit import read_audit
 from maymust.durable.dbos import segments
 from maymust.durable.dbos.database import DbosDatabase
@@ -43,10 +44,11 @@ class Reader:
             return run_row(sql, existing(sql, run_id, self.database), sql.now())
 
     def state(self, run_id: str) -> RunState:
-        """The state of a run, to look at. Raises RunError when it is not there."""
+        """The state of a run, to look at, with messages that wait. Raises RunError when it is not there."""
         with self.database.reading() as sql:
             row = existing(sql, run_id, self.database)
             state = segments.state_of(run_id, segments.read_parts(sql, run_id, row["segment"]), self.sealer)
+            state = hear(state, messages.unread(sql, run_id, state.received))
         return segments.stopped(state) if row["cancelled_at"] is not None and row["status"] == "stopped" else state
 
     def questions(self, run_id: str | None = None, *, waiting: bool = True) -> list[Question]:

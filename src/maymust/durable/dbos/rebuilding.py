@@ -39,6 +39,9 @@ def _rebuild_run(sql: Sql, sealer: Sealer, run_id: str, found: dict[int, Row]) -
     begun = state_of(run_id, first["state"], sealer)
     add_run(sql, begun, tenant=first["tenant"], queue=first["queue"], timeout=first["timeout"], status="running", owner=None)
     fields = {"segment": last, **_outcome(sql, run_id, found, last)}
+    # Messages that wait are in the index only, so they stay; their numbers go on.
+    waits = sql.execute("SELECT max(number) FROM messages WHERE run_id = ?", (run_id,)).fetchone()[0]
+    fields["mail"] = max(state.received, waits or 0)
     if order["why"] == "cancelled":
         fields.update(cancelled_at=found[last]["updated_at"] / 1000, cancelled_by=order["by"], status="stopped", stop_reason="aborted")
     set_run(sql, run_id, **fields)

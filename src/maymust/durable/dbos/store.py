@@ -12,11 +12,11 @@ from maymust.agent.journal import Answer, Claimed
 from maymust.agent.pending import pending_calls
 from maymust.agent.resuming import checked
 from maymust.agent.state import RunState
-from maymust.durable import questions
+from maymust.durable import messages, questions
 from maymust.durable.audit import when, write_audit
 from maymust.durable.dbos import segments
 from maymust.durable.dbos.database import DbosDatabase
-from maymust.durable.dbos.index import add_run, enqueue, existing, is_at_work, order_for, seal, set_run, worker_of
+from maymust.durable.dbos.index import add_run, enqueue, existing, is_at_work, living, order_for, remove_run, seal, set_run, worker_of
 from maymust.durable.dbos.journal import TURNS, DbosJournal, Start, go_on
 from maymust.durable.dbos.parts import changes, fold
 from maymust.durable.dbos.process import Process, end_process, process_for, process_here
@@ -28,6 +28,7 @@ from maymust.durable.owner import LEASE, taken
 from maymust.durable.sealing import Sealer
 from maymust.durable.store import Question, RunRow
 from maymust.errors import RunError
+from maymust.models.message import Message
 
 _LOOK = 0.2
 
@@ -85,7 +86,7 @@ class DbosStore(Reader):
             return self.database.patiently(lambda: self._claimed(process, scribe, "running", None, TURNS))
         process = process_for(self.database, self.lease)
         with self.database.writing() as sql:
-            row = self._live_row(sql, run_id)
+            row = living(sql, run_id, self.database)
             segment, now = segments.read_segment(sql, run_id, row["segment"]), sql.now()
             worker = worker_of(sql, row, segment)
             if worker is not None and is_at_work(worker, now):
@@ -121,11 +122,13 @@ class DbosStore(Reader):
             rows = sql.execute(
                 "SELECT id, call_id FROM questions WHERE run_id = ? AND used = 0 AND answer IS NOT NULL", (run_id,)
             ).fetchall()
+            messages.settle(sql, run_id, state.received, now)
+            said = messages.unread(sql, run_id, state.received)
             set_run(sql, run_id, status="running", owner=process.executor)
             before_us = worker["pid"] if worker is not None else None
             write_audit(sql, now, run_id, "claimed", pid=process.owner.pid, taken_from=before_us)
         given = {row["call_id"]: row["id"] for row in rows if row["call_id"] in answers}
-        return Claimed(state, answers, self._journal(process, scribe, Start(state, parts, given, before), turns))
+        return Claimed(state, answers, self._journal(process, scribe, Start(state, parts, given, before), turns), said)
 
     def decide(self, run_id: str, answers: Mapping[str, bool | Answer], *, by: str | None = None) -> Sequence[Question]:
         """Note decisions about calls that wait, from any process; a worker goes on with the run, or whoever resumes it.
@@ -150,6 +153,18 @@ class DbosStore(Reader):
                         said = {"by": answer.by or by, "call_id": call_id, "answer": questions.word_of(answer)}
                         write_audit(sql, sql.now(), run_id, "too late", **said)
             raise
+
+    def send(self, run_id: str, message: str | Message, *, by: str | None = None) -> None:
+        """Say something to a run, from any host. It comes to the run once, and the model reads it in the turn that is planned next.
+
+        A run that is worked on gets it within seconds, as by `Run.send`; any other when it goes on. A message alone begins no segment:
+        a run that waits for a person still waits, the decision is owed, and one that was stopped waits for `resume` or `requeue`.
+        What comes while the last reply is made is not read: the run's last state has it, for `previous=`.
+        Raises RunError for an empty message, and for a run that has its answer or was cancelled; TypeError for what is no message.
+        """
+        said = messages.checked(message)
+        with self.database.writing() as sql:
+            messages.send(sql, existing(sql, run_id, self.database, lock=True), said, by, sql.now())
 
     def cancel(self, run_id: str, *, by: str | None = None, reason: str | None = None) -> None:
         """End a run for good. One that is being worked on, here or on another host, stops within seconds."""
@@ -194,12 +209,7 @@ class DbosStore(Reader):
             worker = worker_of(sql, row, segment)
             if worker is not None and is_at_work(worker, now):
                 raise taken(worker, now)
-            for number in range(row["segment"] + 1):
-                key = segments.workflow_id(run_id, number)
-                for table in ("operation_outputs", "workflow_input", "workflow_output", "workflow_status"):
-                    sql.execute(f"DELETE FROM {table} WHERE workflow_uuid = ?", (key,))
-            for table in ("runs", "questions", "audit"):
-                sql.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+            remove_run(sql, row)
 
     # --- for workers ---
     def submit(self, agent: Agent[Any], input: Input, *, tenant: str | None = None, **settings: Any) -> str:
@@ -218,7 +228,7 @@ class DbosStore(Reader):
     def requeue(self, run_id: str, *, by: str | None = None) -> None:
         """Let a worker go on with a run that was stopped or interrupted. Raises RunError for one that has ended or is under way."""
         with self.database.writing() as sql:
-            row = self._live_row(sql, run_id)
+            row = living(sql, run_id, self.database)
             segment, now = segments.read_segment(sql, run_id, row["segment"]), sql.now()
             worker = worker_of(sql, row, segment)
             if worker is not None and is_at_work(worker, now):
@@ -271,12 +281,6 @@ class DbosStore(Reader):
         queue, timeout = self.queue_of(state.agent), self.question_timeout
         add_run(sql, state, tenant=tenant, queue=queue, timeout=timeout, status=status, owner=owner)
         write_audit(sql, sql.now(), state.run_id, "started" if owner is not None else "submitted", tenant=tenant)
-
-    def _live_row(self, sql: Sql, run_id: str) -> Row:
-        row = existing(sql, run_id, self.database, lock=True)
-        if row["cancelled_at"] is not None:
-            raise RunError(f"run {run_id} was cancelled by {row['cancelled_by'] or 'somebody'} at {when(row['cancelled_at'])}")
-        return row
 
     def _start(self, process: Process, scribe: Scribe, before: str) -> None:
         try:

@@ -23,5 +23,10 @@ LAYOUT: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE executors(executor_id TEXT PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, born TEXT,
         beat_at DOUBLE PRECISION NOT NULL, lease DOUBLE PRECISION NOT NULL)""",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN mail INTEGER NOT NULL DEFAULT 0",
+        """CREATE TABLE messages(run_id TEXT NOT NULL, number INTEGER NOT NULL, message TEXT NOT NULL, by TEXT,
+        sent_at DOUBLE PRECISION NOT NULL, PRIMARY KEY(run_id, number))""",
+    ),
 )
 """The statements that make layout n+1 out of layout n; a new database goes through all of them."""

@@ -1,0 +1,91 @@
+"""Messages that were sent to a run and wait in its store: numbered, and read in that order, each once.
+
+The number of the last one that has come to the run is a part of its state. So the write that brings a message into the run is also the one
+that says so, wherever the process ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from maymust.agent.actions import MessageSent
+from maymust.agent.inputs import whole
+from maymust.durable.audit import when, write_audit
+from maymust.durable.connection import Connection
+from maymust.errors import RunError
+from maymust.models.message import Message
+from maymust.tools.output import json_text
+
+_SHOWN = 200
+
+
+def checked(message: str | Message) -> Message:
+    """What is to be sent. Raises TypeError for what is no message, RunError for one that is empty or not the user's."""
+    if not isinstance(message, str | Message):
+        raise TypeError(f"store.send() takes text or a Message, not {message!r}")
+    said = whole(message if isinstance(message, Message) else Message("user", message))
+    if said.role != "user" or said.kind or said.calls or said.call_id is not None:
+        raise RunError(f"a message to a run is the user's, and this one is of role {said.role!r}; give text, or Message('user', ...)")
+    if not said.text.strip() and not any(part.url or (part.text or "").strip() for part in said.parts):
+        raise RunError("the message is empty, so there is nothing for the model to read; give it a text")
+    return said
+
+
+def send(connection: Connection, row: Any, message: Message, by: str | None, now: float) -> None:
+    """Keep a message for the run of this row, which nobody else may change meanwhile. Raises RunError for a run that is over for good."""
+    run_id = row["run_id"]
+    if row["cancelled_at"] is not None:
+        raise RunError(f"run {run_id} was cancelled by {row['cancelled_by'] or 'somebody'} at {when(row['cancelled_at'])}")
+    if row["status"] == "ended":
+        raise RunError(f"run {run_id} has ended with its answer and reads no more; start a new run with previous= to go on talking")
+    number = row["mail"] + 1
+    connection.execute("UPDATE runs SET mail = ? WHERE run_id = ?", (number, run_id))
+    values = (run_id, number, json_text(message.to_dict()), by, now)
+    connection.execute("INSERT INTO messages(run_id, number, message, by, sent_at) VALUES(?, ?, ?, ?, ?)", values)
+    write_audit(connection, now, run_id, "message", by=by, number=number, text=message.text[:_SHOWN] or None)
+
+
+def unread(connection: Connection, run_id: str, received: int) -> list[MessageSent]:
+    """What was sent to a run after the message of this number, in order."""
+    query = "SELECT * FROM messages WHERE run_id = ? AND number > ? ORDER BY number"
+    return [_event(row) for row in connection.execute(query, (run_id, received)).fetchall()]
+
+
+def unread_by(connection: Connection, at_work: str) -> Mapping[str, list[MessageSent]]:
+    """What waits for runs that somebody works on, by run; `at_work` is the condition that tells them."""
+    found: dict[str, list[MessageSent]] = {}
+    query = f"SELECT messages.* FROM messages JOIN runs ON runs.run_id = messages.run_id WHERE {at_work} ORDER BY messages.number"
+    for row in connection.execute(query).fetchall():
+        found.setdefault(row["run_id"], []).append(_event(row))
+    return found
+
+
+def settle(connection: Connection, run_id: str, received: int, now: float, *, ended: bool = False) -> None:
+    """The messages up to this number are in the run: they wait no more. When it has `ended`, they came too late to be read in it."""
+    where = "run_id = ? AND number <= ?"
+    for row in connection.execute(f"SELECT number, by FROM messages WHERE {where} ORDER BY number", (run_id, received)).fetchall():
+        write_audit(connection, now, run_id, "not read" if ended else "received", number=row["number"])
+    connection.execute(f"DELETE FROM messages WHERE {where}", (run_id, received))
+
+
+def _event(row: Any) -> MessageSent:
+    return MessageSent(Message.from_dict(json.loads(row["message"])), row["by"], row["number"])
+
+
+class Letterbox:
+    """Brings what comes in to a run that is under way; each message once, in order."""
+
+    def __init__(self) -> None:
+        self.received: int = 0
+        self.hear: Callable[[MessageSent], None] | None = None
+
+    def bring(self, said: Iterable[MessageSent]) -> None:
+        """Everything that waits for the run now. What comes before somebody listens is brought the next time."""
+        if self.hear is None:
+            return
+        for event in said:
+            if event.number is not None and event.number > self.received:
+                self.received = event.number
+                self.hear(event)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.durable.dbos.shifts import until
+from maymust import SqliteStore
+from maymust.durable.store import RunTakenError
+from tests.durable.dbos.shifts import agent_called, until
 from tests.durable.stores import AnyStore, store_of
-from tests.durable.world import Oracle
+from tests.durable.world import Deps, KillPlan, Oracle
 from tests.durable.zygote import Zygote
 
 POINTS = ("before it is kept", "after it is kept")
@@ -57,3 +60,26 @@ def check_message_between(zygote: Zygote, folder: Path) -> None:
 
 def test_a_message_to_a_run_whose_process_is_gone_is_read_at_once_when_it_goes_on(zygote: Zygote, tmp_path: Path) -> None:
     check_message_between(zygote, tmp_path)
+
+
+def test_a_message_that_cannot_be_kept_breaks_the_run_off_and_stays_in_the_store(tmp_path: Path) -> None:
+    store, oracle = SqliteStore(tmp_path / "runs.db"), Oracle(tmp_path / "oracle")
+    agent = agent_called("lingerer")
+    agent.store = store
+
+    async def scene() -> str:
+        run = agent.start("go", deps=Deps(oracle, KillPlan()))
+        while not oracle.effects:
+            await asyncio.sleep(0.01)
+        with store.database.writing() as connection:
+            # As another process does that finds the lease run out.
+            connection.execute("UPDATE runs SET seq = seq + 1 WHERE run_id = ?", (run.id,))
+        store.send(run.id, "hurry")
+        with pytest.raises(RunTakenError, match="is not this process's any more") as told:
+            await asyncio.wait_for(run, 10)
+        assert told.value.state is not None
+        return run.id
+
+    run_id = asyncio.run(scene())
+    assert [message.text for message in store.state(run_id).inbox] == ["hurry"]
+    store.close()

@@ -77,7 +77,7 @@ def readable(message: Message, model: ChatModel) -> Message:
 
 
 def _takes(model: ChatModel, part: Part) -> bool:
-    return {"text": True, "image": model.capabilities.images, "file": model.capabilities.files}[part.kind]
+    return {"text": True, "image": model.capabilities.images, "file": model.capabilities.files}.get(part.kind, False)
 
 
 def conversation(earlier: RunState | None, given: Input, model: ChatModel) -> Log[Message]:

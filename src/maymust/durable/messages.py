@@ -7,7 +7,7 @@ that says so, wherever the process ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maymust.agent.actions import MessageSent
@@ -53,11 +53,13 @@ def unread(connection: Connection, run_id: str, received: int) -> list[MessageSe
     return [_event(row) for row in connection.execute(query, (run_id, received)).fetchall()]
 
 
-def unread_by(connection: Connection, at_work: str) -> Mapping[str, list[MessageSent]]:
-    """What waits for runs that somebody works on, by run; `at_work` is the condition that tells them."""
+def unread_by(connection: Connection, run_ids: Sequence[str]) -> Mapping[str, list[MessageSent]]:
+    """What waits for these runs, by run."""
     found: dict[str, list[MessageSent]] = {}
-    query = f"SELECT messages.* FROM messages JOIN runs ON runs.run_id = messages.run_id WHERE {at_work} ORDER BY messages.number"
-    for row in connection.execute(query).fetchall():
+    if not run_ids:
+        return found
+    query = f"SELECT * FROM messages WHERE run_id IN ({', '.join('?' * len(run_ids))}) ORDER BY run_id, number"
+    for row in connection.execute(query, run_ids).fetchall():
         found.setdefault(row["run_id"], []).append(_event(row))
     return found
 
@@ -65,7 +67,7 @@ def unread_by(connection: Connection, at_work: str) -> Mapping[str, list[Message
 def settle(connection: Connection, run_id: str, received: int, now: float, *, ended: bool = False) -> None:
     """The messages up to this number are in the run: they wait no more. When it has `ended`, they came too late to be read in it."""
     where = "run_id = ? AND number <= ?"
-    for row in connection.execute(f"SELECT number, by FROM messages WHERE {where} ORDER BY number", (run_id, received)).fetchall():
+    for row in connection.execute(f"SELECT number FROM messages WHERE {where} ORDER BY number", (run_id, received)).fetchall():
         write_audit(connection, now, run_id, "not read" if ended else "received", number=row["number"])
     connection.execute(f"DELETE FROM messages WHERE {where}", (run_id, received))
 

@@ -81,7 +81,7 @@ class Renewal:
     def _look(self, claims: list[SqliteJournal]) -> None:
         with self._store.database.reading() as connection:
             rows = connection.execute("SELECT run_id FROM runs WHERE cancelled_at IS NOT NULL AND owner IS NOT NULL").fetchall()
-            said = messages.unread_by(connection, "runs.owner IS NOT NULL")
+            said = messages.unread_by(connection, [claim.run_id for claim in claims])
         cancelled = {row["run_id"] for row in rows}
         for claim in claims:
             if claim.run_id in cancelled:

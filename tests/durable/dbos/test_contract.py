@@ -441,29 +441,6 @@ def test_a_message_that_comes_too_late_goes_on_into_the_next_run_of_the_conversa
     assert user_texts(later.messages) == ["go", "one more thing", "on"]
 
 
-def test_a_message_that_cannot_be_kept_breaks_the_run_off(stores: Any) -> None:
-    store = stores()
-    if not isinstance(store, SqliteStore):
-        return
-    agent = desk(store, (call("listens"),), tools=[listens], requirements=[])
-
-    async def scene() -> str:
-        begun = asyncio.Event()
-        run = agent.start("go", deps=(begun, asyncio.Event()))
-        await begun.wait()
-        with store.database.writing() as connection:
-            # As another process takes it that finds the lease run out.
-            connection.execute("UPDATE runs SET seq = seq + 1 WHERE run_id = ?", (run.id,))
-        store.send(run.id, "hurry")
-        with pytest.raises(RunTakenError, match="is not this process's any more") as told:
-            await asyncio.wait_for(run, 10)
-        assert told.value.state is not None
-        return run.id
-
-    run_id = asyncio.run(scene())
-    assert [message.text for message in stores().state(run_id).inbox] == ["hurry"]
-
-
 def test_a_part_that_the_model_does_not_take_is_left_out_in_words(stores: Any) -> None:
     run_id = paused(desk(stores()))
     stores().send(run_id, Message("user", "look", parts=(Part("image", url="https://example.com/cat.png"),)))

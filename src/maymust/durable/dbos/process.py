@@ -176,7 +176,7 @@ class Process:
             return
         with self.database.reading() as sql:
             rows = sql.execute("SELECT run_id FROM runs WHERE cancelled_at IS NOT NULL AND status = 'running'").fetchall()
-            said = messages.unread_by(sql, "runs.status = 'running'")
+            said = messages.unread_by(sql, list(self.claims))
         for row in rows:
             claim = self.claims.get(row[0])
             if claim is not None:

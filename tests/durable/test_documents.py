@@ -110,8 +110,9 @@ def test_whatever_a_value_looks_like_it_is_read_back_as_it_was(value: Any) -> No
     written = blobs.dumps(value, texts)
     assert len(written) < LONG
     connection = sqlite3.connect(":memory:")
-    for statement in LAYOUT[-1]:
-        connection.execute(statement)
+    for statements in LAYOUT:
+        for statement in statements:
+            connection.execute(statement)
     blobs.keep(connection, "run", texts)
     assert blobs.loads(written, connection) == value
     connection.close()

@@ -55,14 +55,15 @@ class SqliteJournal:
         if self._broken:
             return new
         try:
-            new = self._keep(new, event)
+            self._keep(new, event)
             if isinstance(event, ToolStarted) and self._store.clock() > self._lease_until:
                 # The process was stopped for longer than its lease just now: the body must not run in a run that others have.
                 self._verify()
         except Exception:
             self._broken = True
             raise
-        return new
+        # The last one was kept with what had been said too late to be read.
+        return self._writer.kept or new if new.phase == "ended" else new
 
     def take(self, state: RunState) -> None:
         """See `Journal`."""
@@ -111,7 +112,7 @@ class SqliteJournal:
         except MaymustError as fault:
             log.error("run %s: its process has finished with it, and that could not be stored: %s", self.run_id, fault)
 
-    def _keep(self, new: RunState, event: Event) -> RunState:
+    def _keep(self, new: RunState, event: Event) -> None:
         now = self._store.clock()
         with self._store.database.writing(sync=must_sync(new, event)) as connection:
             if new.phase == "ended" and new.answer is not None:
@@ -124,7 +125,6 @@ class SqliteJournal:
             elif isinstance(event, Decided) and event.requirement is None:
                 questions.settle(connection, self.run_id, event, now)
         self._writer.kept = new
-        return new
 
     def _advance(self, connection: sqlite3.Connection, new: RunState, status: str | None = None) -> None:
         """Compare and swap, then the state. Raises RunTakenError when the run is not ours any more."""

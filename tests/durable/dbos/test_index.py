@@ -188,6 +188,8 @@ def test_the_command_line_knows_addresses(store: DbosStore, tmp_path: Path) -> N
     decided = command(tmp_path, "runs", "decide", *address, run_id[:8], "r1", "yes", "--by", "Ada")
     assert "goes on with a worker" in decided.out
     assert "queued" in command(tmp_path, "runs", "show", *address, run_id[:8]).out
+    sent = command(tmp_path, "runs", "send", *address, run_id[:8], "Hurry.", "--by", "Ada")
+    assert sent.out == f"run {run_id[:8]} is queued, and reads it when it goes on\n"
     assert command(tmp_path, "runs", "rebuild", *address).out == "1 runs\n"
     assert command(tmp_path, "runs", "cancel", *address, run_id[:8]).code == 0
     assert "cancelled" in command(tmp_path, "runs", "list", *address).out

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbos import DBOS
-from dbos._error import DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
+from dbos._error import DBOSUnexpectedStepError, DBOSWorkflowCancelledError, DBOSWorkflowConflictIDError
 
 from maymust.durable.dbos.database import DbosDatabase
 from maymust.durable.dbos.segments import read_segment, read_steps, workflow_id
@@ -123,6 +123,10 @@ class Scribe:
                 raise LostError
         except (DBOSWorkflowConflictIDError, DBOSWorkflowCancelledError) as fault:
             self._fault = fault
+            written.set_exception(LostError(str(fault)))
+        except DBOSUnexpectedStepError as fault:
+            # Another process has written a step of another name in this place.
+            self._fault = DBOSWorkflowConflictIDError(self.workflow_id)
             written.set_exception(LostError(str(fault)))
         except BaseException as fault:
             written.set_exception(fault)

@@ -34,6 +34,8 @@ _LOCK = 0x6D61_7975
 """Postgres' advisory lock for changing the layout."""
 _BUSY = 10.0
 """Seconds to wait for another process that writes to a SQLite file."""
+_STILL = 10
+"""Seconds after which Postgres ends a session that stands still in the middle of a transaction."""
 
 
 class DbosDatabase:
@@ -114,6 +116,17 @@ class DbosDatabase:
                     raise
             return self._engine
 
+    @property
+    def url_for_dbos(self) -> str:
+        """The address with the settings of a session, as DBOS connects by it."""
+        if self._address.get_backend_name() == "sqlite":
+            return self.url
+        return self._address.update_query_dict({"options": self._options()}).render_as_string(hide_password=False)
+
+    def _options(self) -> str:
+        # A process that stands still in the middle of a transaction must not hold its locks for ever: others wait for them.
+        return f"{self._address.query.get('options', '')} -cidle_in_transaction_session_timeout={_STILL * 1000}".strip()
+
     def _connect(self) -> sa.Engine:
         if self._address.get_backend_name() == "sqlite":
             if sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
@@ -125,8 +138,7 @@ class DbosDatabase:
             sa.event.listen(engine, "begin", _begin)
             return engine
         address = self._address.set(drivername="postgresql+psycopg")
-        given = self._address.query.get("options", "")
-        options = f"{given} -csearch_path={NAME},dbos".strip()
+        options = f"{self._options()} -csearch_path={NAME},dbos"
         settings: dict[str, Any] = {"options": options, "application_name": NAME, "connect_timeout": 10}
         return sa.create_engine(address, connect_args=settings, pool_pre_ping=True, pool_size=3, max_overflow=3)
 

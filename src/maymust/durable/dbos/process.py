@@ -91,7 +91,7 @@ class Process:
         # Its log is of interest when something is wrong.
         settings: Any = {
             "name": NAME,
-            "system_database_url": self.database.url,
+            "system_database_url": self.database.url_for_dbos,
             "executor_id": self.executor,
             "application_version": VERSION,
             "serializer": SERIALIZER,

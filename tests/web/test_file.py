@@ -102,7 +102,7 @@ def test_two_runs_are_compared_and_their_differences_found(files: Path, open_pag
 def test_the_place_is_in_the_address(files: Path, open_page: Open) -> None:
     view = open_page((files / "a.html").as_uri())
     view.press("ArrowRight", "ArrowDown", "ArrowDown")
-    again = open_page(view.page.url)
+    again = open_page(view.page.evaluate("location.href"))
     assert again.chosen() == "refund, step 2: denied; called: refused"
 
 

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from maymust import Agent, AskPermissionRequirement, RunError, RunState, tool
+from maymust.agent.present import Present
 from maymust.agent.secrets import shown_reply
 from maymust.events import AnswerDelta, AnswerWithdrawn, ArgumentsDelta, RunEvent, TextDelta
 from maymust.models import ModelReply, ScriptedModel, ToolCall, call, reply
@@ -109,7 +110,7 @@ def test_no_secret_is_shown_sent_again_or_stored(case: str, caplog: pytest.LogCa
 def test_the_items_that_a_provider_wants_back_hold_no_secret() -> None:
     arguments = json.dumps({"user": "ada", "password": CANARY})
     items = [{"arguments": arguments}, {"input": {"password": CANARY}}, {"thought": json.dumps(CANARY, ensure_ascii=False)}]
-    shown = shown_reply(ModelReply(calls=(ToolCall("c1", "login", arguments),), extra={"somebody": {"items": items}}), {"login": login})
+    shown = shown_reply(ModelReply(calls=(ToolCall("c1", "login", arguments),), extra={"somebody": {"items": items}}), Present((login,)))
     assert "canary" not in repr(shown)
     assert shown.extra["somebody"]["items"][1] == {"input": {"password": "**********"}}
 

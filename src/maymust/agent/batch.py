@@ -22,7 +22,7 @@ from maymust.agent.state import RunState
 from maymust.agent.turn import StopReason, Turn
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.models.chat_model import ModelReply
+from maymust.models.chat_model import NO_USAGE, ModelReply
 from maymust.models.message import Message, ToolCall
 from maymust.tools.output import encodable
 
@@ -41,7 +41,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     request = state.request if state.request is not None else build_request(state)
     state.request = None
     written = _whole(reply)
-    reply = shown_reply(written, present_of(state).by_name)
+    reply = shown_reply(written, present_of(state))
     calls = _with_own_ids(state, reply.calls, number)
     turn = Turn(
         number,
@@ -62,7 +62,8 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     if reply.lost:
         state.lost = tuple(dict.fromkeys((*state.lost, *(one.ability for one in reply.lost))))
     state.turns = state.turns.add(turn)
-    state.usage += reply.usage
+    if reply.usage is not NO_USAGE:
+        state.usage += reply.usage
     state.seconds = max(state.seconds, seconds)
     counters = state.counters
     if coming.relaxed or coming.measure is not None:
@@ -148,10 +149,11 @@ def advance(state: RunState) -> bool:
         before = state.recorded
         # First the record, so that what is decided next is decided about the history as it is.
         _record_prefix(state)
-        admit_waiting(state)
         if state.recorded == len(state.calls):
+            state.stale = ()
             _close_turn(state)
             return True
+        admit_waiting(state)
         if state.recorded == before:
             return False
 

@@ -73,7 +73,7 @@ class CallRecord:
     def changed(self, **changes: Any) -> CallRecord:
         """A record that differs in these fields; `dataclasses.replace` without its cost, which is paid three times a call."""
         new = CallRecord.__new__(CallRecord)
-        new.__dict__.update(self.__dict__, **changes)
+        new.__dict__ = {**self.__dict__, **changes}
         return new
 
     def to_dict(self) -> dict[str, Any]:

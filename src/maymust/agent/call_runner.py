@@ -19,7 +19,7 @@ from maymust.agent.call_record import Approval, CallRecord, PendingCall, find_ca
 from maymust.agent.middleware import Onion
 from maymust.agent.present import present_of
 from maymust.agent.question_order import QuestionOrder
-from maymust.agent.secrets import veil_of
+from maymust.agent.secrets import Veil, veil_of
 from maymust.agent.session import Session
 from maymust.core.permit import Permit
 from maymust.core.refusal import refusal
@@ -41,10 +41,10 @@ class CallRunner:
         self._session, self._record, self._gate = session, record, gate
         arguments, self._fault = read_arguments(record.raw_arguments)
         state = session.state
-        tools = present_of(state).by_name
-        tool: Tool | None = session.plan.final.tool if record.name == FINAL_ANSWER else tools.get(record.name)
+        present = present_of(state)
+        tool: Tool | None = session.plan.final.tool if record.name == FINAL_ANSWER else present.by_name.get(record.name)
         self._tool = tool
-        self._veil = veil_of(record.name, tools)
+        self._veil = veil_of(record.name, present)
         self._context = FunctionInvocationContext(
             name=record.name,
             function=tool,
@@ -61,25 +61,27 @@ class CallRunner:
     async def run(self) -> None:
         """Bring the call to its result, or leave it pending. Raises what stops the run."""
         try:
-            await self._through()
+            if self._session.middleware:
+                await self._through()
+            else:
+                await self._straight()
         except Paused:
             return
         finally:
             self._gate.passed(self._record.call_id)
 
+    async def _straight(self) -> None:
+        """Without middleware there is nobody to raise a failure to."""
+        try:
+            done = await self._outcome()
+        except Exception:
+            self._finish(self._so_far())
+            raise
+        self._context._result = done.text
+        self._finish(done)
+
     async def _through(self) -> None:
-        if not self._session.middleware:
-            try:
-                await self._core()
-            except ToolError:
-                if self._done is None:
-                    raise
-            except Exception as fault:
-                if self._done is None or self._done.fault is not fault:
-                    self._finish(self._so_far())
-                    raise
-            self._finish(self._done)
-            return
+        """From the outermost middleware to the core and back."""
         onion = Onion(self._session.middleware, self._context, self._core)
         try:
             await onion.enter()
@@ -272,7 +274,8 @@ class CallRunner:
         if done is None:
             raise RunError(f"call {self._record.call_id!r} ended without an outcome")
         done.text = encodable(done.text)
-        done = self._veiled(done)
+        if self._veil is not None:
+            done = self._veiled(done, self._veil)
         session, record = self._session, self._record
         if done.outcome is not Outcome.OK or session.middleware:
             # No schema has let these through, or middleware has put them there.
@@ -285,11 +288,9 @@ class CallRunner:
             said = {"outcome": done.outcome, "text": done.text, "arguments": done.arguments, "output": done.output}
             self._emit(events.CallFinished, call_id=record.call_id, tool=record.name, **said)
 
-    def _veiled(self, done: Done) -> Done:
+    def _veiled(self, done: Done, veil: Veil) -> Done:
         """The outcome with secrets masked."""
-        if self._veil is None:
-            return done
-        veil = self._veil.learn(self._first_arguments).learn(self._context.arguments)
+        veil.learn(self._first_arguments).learn(self._context.arguments)
         return replace(done, text=veil.text(done.text), output=veil.value(done.output), arguments=veil.arguments(done.arguments))
 
     def _emit(self, kind: type[Any], **fields: Any) -> None:

@@ -43,6 +43,8 @@ from maymust.models.failures import ModelFailure, OutputError
 
 log: logging.Logger = logging.getLogger(__name__)
 
+PIECES = (events.TextDelta, events.ArgumentsDelta, events.AnswerDelta)
+
 
 async def drive(session: Session) -> None:
     """Run until the run ends or waits for a person; `session.state` and `session.pending` tell which.
@@ -148,16 +150,17 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
         if started.output is not None:
             reply = started.output if isinstance(started.output, ModelReply) else ModelReply(text=str(started.output))
     if reply is None:
-        streams = any(map(session.listeners.wants, (events.TextDelta, events.ArgumentsDelta, events.AnswerDelta)))
+        streams = session.listeners.any and any(map(session.listeners.wants, PIECES))
         try:
             reply = await (_stream(session, request) if streams else session.model.complete(request))
         except (ModelFailure, OutputError) as failure:
             note_failure(session, number, failure)
             raise
-    note_losses(session, number, reply)
+    if reply.lost or reply.retries:
+        note_losses(session, number, reply)
     before = session.state
     if session.listeners.any:
-        _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, present_of(before).by_name))
+        _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, present_of(before)))
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
         _report(session, before)
@@ -198,7 +201,7 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
             if answer is not None:
                 answer.text(item.text)
         elif isinstance(item, CallDelta):
-            piece = item.arguments if veil_of(item.name, present_of(session.state).by_name) is None else ""
+            piece = item.arguments if veil_of(item.name, present_of(session.state)) is None else ""
             _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=piece)
             if answer is not None:
                 answer.arguments(item)
@@ -213,7 +216,7 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
 
 async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: dict[str, asyncio.Task[None]], order: QuestionOrder) -> None:
     fresh = [call for call in calls if call.call_id not in flight]
-    order.open(tuple(call.call_id for call in fresh))
+    order.open([call.call_id for call in fresh])
     if session.listeners.any:
         _tell_admitted(session, fresh)
     before = session.state

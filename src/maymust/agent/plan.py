@@ -49,17 +49,17 @@ class LoopPlan:
         """The tools that rules may speak of, by name."""
         return {tool.name: tool for tool in (*self.tools, *self.loadable)}
 
-    @property
+    @cached_property
     def answers_in_text(self) -> bool:
         """Whether `final_answer` is not sent to the model as a tool."""
         return not self.policy.final_answer_as_tool
 
-    @property
+    @cached_property
     def status_stays(self) -> bool:
         """Whether status messages stay in the conversation: what is said once must not change for these models."""
         return self.told.prefix_bound or self.told.subset == "tool_changes"
 
-    @property
+    @cached_property
     def tracks_offers(self) -> bool:
         """Whether the model is told inside the conversation how the offer changes."""
         return self.told.subset == "tool_changes" or self.told.inline_tools

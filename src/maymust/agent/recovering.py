@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Mapping
 
 from maymust.agent.actions import Decided, Interrupted, ToolFinished
 from maymust.agent.call_arguments import read_arguments
@@ -17,7 +16,7 @@ from maymust.agent.call_outcome import shorten
 from maymust.agent.call_record import CallRecord
 from maymust.agent.events import QuestionAsked
 from maymust.agent.pending import pending_calls
-from maymust.agent.present import present_of
+from maymust.agent.present import Present, present_of
 from maymust.agent.secrets import veil_of
 from maymust.agent.session import Session
 from maymust.core.step import Outcome
@@ -33,15 +32,15 @@ log: logging.Logger = logging.getLogger(__name__)
 
 async def recover(session: Session) -> None:
     """Settle the calls that were under way when the process ended. Raises RunError for an answer of `resolve` that is none."""
-    tools = present_of(session.state).by_name
+    present = present_of(session.state)
     for record in session.state.calls:
-        tool = tools.get(record.name)
+        tool = present.by_name.get(record.name)
         under_way = record.status == "admitted" and record.started and not record.interrupted and record.refusal is None
         if not under_way or tool is None or tool.effect != "once":
             continue
         found = await _found_out(session, tool, record)
         if isinstance(found, Happened):
-            session.apply(event_of_happened(tools, record, found))
+            session.apply(event_of_happened(present, record, found))
             continue
         session.apply(Interrupted(record.call_id, f"the process ended while {tool.name} ran, so it may have taken effect"))
         if found is False:
@@ -81,12 +80,12 @@ async def _found_out(session: Session, tool: Tool, record: CallRecord) -> Happen
     )
 
 
-def event_of_happened(tools: Mapping[str, Tool], record: CallRecord, said: Happened) -> ToolFinished:
+def event_of_happened(present: Present, record: CallRecord, said: Happened) -> ToolFinished:
     """The event of an interrupted call that took effect."""
     output, text = None, f"{record.name} took effect before the process ended; what it returned is not known"
     if said.output is not None:
         output, text = render_output(said.output)
-        veil = veil_of(record.name, tools)
+        veil = veil_of(record.name, present)
         if veil is not None:
             veil.learn(read_arguments(record.raw_arguments)[0])
             output, text = veil.value(output), veil.text(text)

@@ -68,7 +68,7 @@ def next_action(state: RunState) -> Action:
         if state.request is None:
             state.request = build_request(state)
         return CallModel(state.request)
-    running = tuple(record for record in state.calls if record.status == "admitted")
+    running = tuple([record for record in state.calls if record.status == "admitted"])
     if running:
         return RunTools(running)
     return Ask(pending_calls(state))

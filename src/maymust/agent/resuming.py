@@ -100,7 +100,7 @@ def _decided(state: RunState, call_id: str, decision: Answer) -> tuple[Event, ..
         if not record.interrupted:
             raise RunError(f"call {call_id!r} of {record.name} has not run yet, so it cannot have happened; decide True or False about it")
         said: tuple[Event, ...] = (Decided(call_id, True, decision.reason, decision.by),)
-        return (*said, event_of_happened(present_of(state).by_name, record, decision))
+        return (*said, event_of_happened(present_of(state), record, decision))
     if record.interrupted:
         said = (Decided(call_id, decision.allow, decision.reason, decision.by),)
         return said if decision.allow else (*said, event_of_left(record, decision))

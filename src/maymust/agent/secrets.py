@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from maymust.agent.call_arguments import read_arguments
+from maymust.agent.present import Present
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.models.chat_model import ModelReply
 from maymust.models.message import ToolCall
-from maymust.tools.function_tool import Tool
 
 MASK = "**********"
 """What stands in the place of a secret; the word pydantic uses."""
@@ -87,23 +87,24 @@ def _texts(value: Any) -> Iterable[str]:
         yield str(value)
 
 
-def veil_of(name: str, tools: Mapping[str, Tool]) -> Veil | None:
+def veil_of(name: str, present: Present) -> Veil | None:
     """The veil of a call of this name; None when there is nothing to hide. A misspelt name may stand for any tool with secrets."""
-    if name == FINAL_ANSWER:
+    if name == FINAL_ANSWER or not present.takes_secrets():
         return None
-    meant = tools.get(name)
+    meant = present.by_name.get(name)
     if meant is None:
-        names = frozenset(secret for tool in tools.values() for secret in tool.secrets)
-        return Veil(names) if names else None
+        return Veil(frozenset(secret for tool in present.tools for secret in tool.secrets))
     if not meant.secrets:
         return None
     schema = meant.parameters
     return Veil(meant.secrets, frozenset(schema.get("properties", ())), strict=schema.get("additionalProperties") is False)
 
 
-def shown_reply(reply: ModelReply, tools: Mapping[str, Tool]) -> ModelReply:
+def shown_reply(reply: ModelReply, present: Present) -> ModelReply:
     """The reply as it may be shown and stored; the very same object when there is nothing to hide."""
-    veils = [veil_of(call.name, tools) for call in reply.calls]
+    if not present.takes_secrets():
+        return reply
+    veils = [veil_of(call.name, present) for call in reply.calls]
     if not any(veils):
         return reply
     calls = tuple(

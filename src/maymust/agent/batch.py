@@ -15,7 +15,6 @@ from maymust.agent.ending import end_run
 from maymust.agent.exposure import apply_changes
 from maymust.agent.ladder import NUDGE, nudge_text
 from maymust.agent.planning import plan_of
-from maymust.agent.present import present_of
 from maymust.agent.prompt import build_request, note_request
 from maymust.agent.secrets import shown_reply
 from maymust.agent.state import RunState
@@ -41,7 +40,7 @@ def open_turn(state: RunState, reply: ModelReply, seconds: float) -> None:
     request = state.request if state.request is not None else build_request(state)
     state.request = None
     written = _whole(reply)
-    reply = shown_reply(written, present_of(state))
+    reply = shown_reply(written, state.present)
     calls = _with_own_ids(state, reply.calls, number)
     turn = Turn(
         number,
@@ -194,7 +193,7 @@ def _close_turn(state: RunState) -> None:
     if guard is not None:
         first = state.carried + turn.first_step
         raw = [record.shown_arguments for record in calls]
-        state.guard, state.measure = loop_guard.look(guard, state.guard, state.history, first, raw, present_of(state).repeatable)
+        state.guard, state.measure = loop_guard.look(guard, state.guard, state.history, first, raw, state.present.repeatable)
         if state.measure is not None:
             log.warning("run %s: loop guard, hit %d: %s", state.run_id, state.guard.hits, state.measure.reason)
     state.calls, state.recorded, state.phase = (), 0, "plan"

@@ -60,6 +60,7 @@ def first_state(
         last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
         plan=plan,
         tools=plan.tools,
+        present=plan.present,
     )
     settle(state)
     return state

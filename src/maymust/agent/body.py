@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from maymust.agent.workers import Workers
@@ -20,18 +20,27 @@ class BodyTimeout(Exception):
     """A body took longer than its tool's timeout."""
 
 
-async def run_body(tool: Tool, values: Mapping[str, Any], context: FunctionInvocationContext, workers: Workers) -> Any:
-    """What the body returns. Raises what it raises, and BodyTimeout."""
-    if tool.is_async:
-        if tool.timeout is None:
+def run_body(tool: Tool, values: Mapping[str, Any], context: FunctionInvocationContext, workers: Workers) -> Awaitable[Any]:
+    """Awaits to what the body returns. Raises, here or there, what the body raises, and BodyTimeout."""
+    if not tool.is_async:
+        return _sync(tool, values, context, workers)
+    if tool.timeout is not None:
+        return _timed(tool, tool.timeout, values, context)
+    body: Awaitable[Any] = tool.invoke(values, context)
+    return body
+
+
+async def _timed(tool: Tool, seconds: float, values: Mapping[str, Any], context: FunctionInvocationContext) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
             return await tool.invoke(values, context)
-        try:
-            async with asyncio.timeout(tool.timeout) as limit:
-                return await tool.invoke(values, context)
-        except TimeoutError:
-            if limit.expired():
-                raise BodyTimeout(f"{tool.name} took longer than {tool.timeout:g} seconds and was cancelled") from None
-            raise
+    except TimeoutError:
+        if limit.expired():
+            raise BodyTimeout(f"{tool.name} took longer than {seconds:g} seconds and was cancelled") from None
+        raise
+
+
+async def _sync(tool: Tool, values: Mapping[str, Any], context: FunctionInvocationContext, workers: Workers) -> Any:
     value = await _in_thread(tool, lambda: tool.invoke(values, context), workers)
     return await value if inspect.isawaitable(value) else value
 

@@ -17,7 +17,6 @@ from maymust.agent.call_arguments import outside_of, read_arguments
 from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, render_given, shorten
 from maymust.agent.call_record import Approval, CallRecord, PendingCall, find_call
 from maymust.agent.middleware import Onion
-from maymust.agent.present import present_of
 from maymust.agent.question_order import QuestionOrder
 from maymust.agent.secrets import Veil, veil_of
 from maymust.agent.session import Session
@@ -41,7 +40,7 @@ class CallRunner:
         self._session, self._record, self._gate = session, record, gate
         arguments, self._fault = read_arguments(record.raw_arguments)
         state = session.state
-        present = present_of(state)
+        present = state.present
         tool: Tool | None = session.plan.final.tool if record.name == FINAL_ANSWER else present.by_name.get(record.name)
         self._tool = tool
         self._veil = veil_of(record.name, present)

@@ -8,6 +8,7 @@ import inspect
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -29,7 +30,6 @@ from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner
 from maymust.agent.fragments import check_rules
 from maymust.agent.planning import run_view
-from maymust.agent.present import present_of
 from maymust.agent.question_order import QuestionOrder
 from maymust.agent.recovering import recover
 from maymust.agent.reducer import next_action
@@ -160,7 +160,7 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
         note_losses(session, number, reply)
     before = session.state
     if session.listeners.any:
-        _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, present_of(before)))
+        _emit(session, events.ModelCallFinished, number=number, reply=shown_reply(reply, before.present))
     session.apply(ModelReplied(reply, session.seconds))
     if session.listeners.any:
         _report(session, before)
@@ -201,7 +201,7 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
             if answer is not None:
                 answer.text(item.text)
         elif isinstance(item, CallDelta):
-            piece = item.arguments if veil_of(item.name, present_of(session.state)) is None else ""
+            piece = item.arguments if veil_of(item.name, session.state.present) is None else ""
             _emit(session, events.ArgumentsDelta, call_id=item.call_id, tool=item.name, arguments=piece)
             if answer is not None:
                 answer.arguments(item)
@@ -215,7 +215,7 @@ async def _stream(session: Session, request: ModelRequest) -> ModelReply:
 
 
 async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: dict[str, asyncio.Task[None]], order: QuestionOrder) -> None:
-    fresh = [call for call in calls if call.call_id not in flight]
+    fresh = [call for call in calls if call.call_id not in flight] if flight else calls
     order.open([call.call_id for call in fresh])
     if session.listeners.any:
         _tell_admitted(session, fresh)
@@ -232,7 +232,7 @@ async def _run_tools(session: Session, calls: tuple[CallRecord, ...], flight: di
         _report_batch(session, before)
 
 
-def _tell_admitted(session: Session, calls: list[CallRecord]) -> None:
+def _tell_admitted(session: Session, calls: Sequence[CallRecord]) -> None:
     for call in calls:
         # A call that was started, or that a person was asked about, was admitted before the pause.
         if call.refusal is None and not (call.text_answer or call.started or call.approvals):

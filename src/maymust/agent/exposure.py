@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from maymust.agent.present import Present
 from maymust.agent.state import RunState
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER, RESERVED_NAMES
@@ -102,6 +103,7 @@ def apply_changes(state: RunState) -> None:
         for name in added:
             tools.setdefault(name, state.arriving[name])
     state.tools, state.tool_names = tuple(tools.values()), tuple(tools)
+    state.present = Present(state.tools)
     state.exposure, state.arriving, state.standing = (), {}, None
     log.debug("run %s: tools are now %s", state.run_id, ", ".join(tools))
 
@@ -122,5 +124,6 @@ def restore_tools(state: RunState, known: Mapping[str, Tool], given: Iterable[An
             f"give it again: resume(..., tools=[{missing[0]}])"
         )
     state.tools = tuple(found[name] for name in state.tool_names)
+    state.present = Present(state.tools)
     state.arriving = {name: found[name] for name in waiting}
     state.standing = None

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from maymust.agent.call_record import CallRecord
-from maymust.agent.present import present_of
 from maymust.agent.state import RunState
 from maymust.core.history import History
 from maymust.core.step import Outcome, Step
@@ -19,7 +18,7 @@ def is_untrusted(state: RunState, record: CallRecord, outcome: Outcome) -> bool:
     """Whether the result of this call brings output from outside: by its tool, or because a child agent has read such output."""
     if not outcome.is_invocation:
         return False
-    if record.name in present_of(state).untrusted:
+    if record.name in state.present.untrusted:
         return True
     child = state.children.get(record.call_id)
     return child is not None and any(step.untrusted for step in child.history)

@@ -11,6 +11,7 @@ from maymust.agent.compaction import Compaction
 from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.journal import Store
 from maymust.agent.loop_guard import LoopGuard
+from maymust.agent.present import Present
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.core.policy import Policy
 from maymust.errors import PolicyError
@@ -43,6 +44,11 @@ class LoopPlan:
     templates: Templates = DEFAULT
     compaction: Compaction | None = None
     narrow: Narrow = "status"
+
+    @cached_property
+    def present(self) -> Present:
+        """The tools that every run begins with."""
+        return Present(self.tools)
 
     @cached_property
     def known(self) -> Mapping[str, Tool]:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from maymust.tools.function_tool import Tool
-
-if TYPE_CHECKING:
-    from maymust.agent.state import RunState
 
 
 class Present:
@@ -32,11 +27,3 @@ class Present:
         if self._secretive is None:
             self._secretive = any(tool.secrets for tool in self.tools)
         return self._secretive
-
-
-def present_of(state: RunState) -> Present:
-    """The tools that are present in a run."""
-    found = state.present
-    if found is None or found.tools is not state.tools:
-        found = state.present = Present(state.tools)
-    return found

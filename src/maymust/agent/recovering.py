@@ -16,7 +16,7 @@ from maymust.agent.call_outcome import shorten
 from maymust.agent.call_record import CallRecord
 from maymust.agent.events import QuestionAsked
 from maymust.agent.pending import pending_calls
-from maymust.agent.present import Present, present_of
+from maymust.agent.present import Present
 from maymust.agent.secrets import veil_of
 from maymust.agent.session import Session
 from maymust.core.step import Outcome
@@ -32,7 +32,7 @@ log: logging.Logger = logging.getLogger(__name__)
 
 async def recover(session: Session) -> None:
     """Settle the calls that were under way when the process ended. Raises RunError for an answer of `resolve` that is none."""
-    present = present_of(session.state)
+    present = session.state.present
     for record in session.state.calls:
         tool = present.by_name.get(record.name)
         under_way = record.status == "admitted" and record.started and not record.interrupted and record.refusal is None

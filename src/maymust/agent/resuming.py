@@ -14,7 +14,6 @@ from maymust.agent.journal import Answer
 from maymust.agent.pending import pending_calls
 from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
-from maymust.agent.present import present_of
 from maymust.agent.recovering import event_of_happened, event_of_left
 from maymust.agent.reducer import apply, hear, settle
 from maymust.agent.state import RunState
@@ -100,7 +99,7 @@ def _decided(state: RunState, call_id: str, decision: Answer) -> tuple[Event, ..
         if not record.interrupted:
             raise RunError(f"call {call_id!r} of {record.name} has not run yet, so it cannot have happened; decide True or False about it")
         said: tuple[Event, ...] = (Decided(call_id, True, decision.reason, decision.by),)
-        return (*said, event_of_happened(present_of(state), record, decision))
+        return (*said, event_of_happened(state.present, record, decision))
     if record.interrupted:
         said = (Decided(call_id, decision.allow, decision.reason, decision.by),)
         return said if decision.allow else (*said, event_of_left(record, decision))

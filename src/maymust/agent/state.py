@@ -106,7 +106,7 @@ class RunState:
     opening: Message | None = field(default=None, repr=False)
     request: ModelRequest | None = field(default=None, repr=False)
     call_permits: dict[str, Permit] = field(default_factory=dict, repr=False)
-    present: Present | None = field(default=None, repr=False)
+    present: Present = field(default=Present(()), repr=False)
     stale: tuple[str, ...] = field(default=(), repr=False)
     stale_history: History | None = field(default=None, repr=False)
     broken: str | None = field(default=None, repr=False)

@@ -50,13 +50,14 @@ class Log(Sequence[T]):
     def add(self, item: T) -> Log[T]:
         """Return a log with `item` at its end."""
         buffer, length = self._buffer, self._length
+        items = buffer.items
         with buffer.lock:
-            is_newest = len(buffer.items) == length
-            if is_newest:
-                buffer.items.append(item)
+            if len(items) == length:
+                items.append(item)
+            else:
+                buffer = Buffer((*items[:length], item))
         grown: Log[T] = Log.__new__(Log)
-        grown._buffer = buffer if is_newest else Buffer((*buffer.items[:length], item))
-        grown._length = length + 1
+        grown._buffer, grown._length = buffer, length + 1
         return grown
 
     def grew_from(self, older: Log[T]) -> bool:

@@ -129,9 +129,9 @@ Finish = Literal["stop", "cut_off", "refused"]
 ReplyKind = Literal["calls", "text", "thinking_only", "cut_off", "refused", "empty"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ModelReply:
-    """What the model said.
+    """What the model said. Nobody changes it; not frozen, for that costs in every turn.
 
     extra        kept with the message and handed back unchanged (see `Message.extra`)
     enforced_by  "provider" when the request could express the permit, "maymust" when only the second gate holds it

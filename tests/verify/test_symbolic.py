@@ -89,3 +89,18 @@ def test_without_the_library_it_is_left_undecided(monkeypatch: pytest.MonkeyPatc
     assert verify(policy, limit=1).verdict == "ok"
     monkeypatch.setitem(sys.modules, "dd.autoref", None)
     assert verify(policy, limit=1).verdict == "undecided"
+
+
+@pytest.mark.parametrize("times", [61, 10_000, 10**23])
+def test_a_limit_that_is_too_high_for_diagrams_leaves_the_policy_undecided_at_once(times: int) -> None:
+    policy = Policy([ConditionalRequirement("pay", max_invocations=times)], tools=["pay"])
+    assert survey_by_sets(Automaton(policy, World(policy.tools))) is None
+    report = verify(policy, limit=50)
+    assert (report.verdict, report.states) == ("undecided", 51)
+
+
+def test_more_facts_than_diagrams_can_nest_leave_the_policy_undecided() -> None:
+    tools = [f"t{number}" for number in range(300)]
+    rules = [ConditionalRequirement(name, consecutive_allowed=False, max_invocations=2) for name in tools]
+    policy = Policy(rules, tools=tools)
+    assert survey_by_sets(Automaton(policy, World(policy.tools))) is None

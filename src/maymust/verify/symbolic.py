@@ -24,6 +24,12 @@ NODES = 300_000
 LARGEST = 5_000
 """Nodes of one diagram, beyond which a single operation on it may run away."""
 
+LONGEST = 60
+"""Facts of one scale (a tool's limit, or a step), beyond which the steps along it take more than a few seconds."""
+
+FACTS = 600
+"""Facts of all scales together, beyond which the operations on diagrams, which go into one fact after another, nest too deep."""
+
 
 def why_not(automaton: Automaton) -> str | None:
     """Why the states of an automaton cannot be told by such facts alone; None when they can."""
@@ -86,6 +92,9 @@ class Symbolic:
                     self._pending.setdefault(atom, f"p{len(self._pending)}")
             for name in names:
                 linked.setdefault(name, set()).update(names)
+        scales = (self._steps, *self._counts.values())
+        if max(scales) > LONGEST or sum(scales) + len(self._lasts) + len(self._pending) > FACTS:
+            raise OutOfBounds
         self._variables = [f"s{step}" for step in range(1, self._steps + 1)]
         for name in _near(linked):
             place = self.automaton.place(name)

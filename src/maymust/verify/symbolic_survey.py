@@ -19,7 +19,7 @@ def survey_by_sets(automaton: Automaton, *, nodes: int = NODES) -> Survey | None
         return None
     try:
         return _survey(Symbolic(automaton, nodes=nodes))
-    except (ImportError, OutOfBounds):
+    except (ImportError, OutOfBounds, RecursionError):
         return None
 
 

@@ -312,6 +312,8 @@ def test_what_cannot_be_listened_to_is_an_error() -> None:
             run.on(wrong, print)
         with pytest.raises(PolicyError, match="CallStarted, ModelCallStarted"):
             run.on(RunFinished, print, blocking=True)
+        with pytest.raises(PolicyError, match="a listener is a function"):
+            run.on(RunFinished, wrong)
         await run
 
     asyncio.run(scenario())

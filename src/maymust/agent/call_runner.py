@@ -28,7 +28,7 @@ from maymust.errors import PermitError, RunError, ToolError
 from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
-from maymust.tools.output import OutputInvalid, encodable, render_output, storable
+from maymust.tools.output import OutputInvalid, encodable, own_json, render_output, storable
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -222,7 +222,7 @@ class CallRunner:
     async def _put(self, call: PendingCall, handler: Any, requirement: Any, parsed: Parsed) -> Approval:
         name = requirement.name
         self._emit(events.QuestionAsked, call=call)
-        decision = await ask_handler(handler, call, name)
+        decision = await ask_handler(handler, replace(call, arguments=own_json(parsed.json)), name)
         shared = getattr(requirement, "remember_in", None)
         if shared is not None:
             shared.put(self._record.name, decision)
@@ -239,7 +239,7 @@ class CallRunner:
     async def _body(self, tool: Tool, parsed: Parsed) -> Done:
         session, record = self._session, self._record
         if session.listeners.wants(events.CallStarted):
-            started = events.CallStarted(session.state.run_id, record.call_id, record.name, parsed.json)
+            started = events.CallStarted(session.state.run_id, record.call_id, record.name, own_json(parsed.json))
             await session.listeners.ask(started)
             if started.refusal is not None:
                 return Done(Outcome.REFUSED, started.refusal, arguments=parsed.json)
@@ -284,7 +284,7 @@ class CallRunner:
         if session.listeners.any and not record.text_answer:
             if done.outcome is Outcome.REFUSED:
                 self._emit(events.CallRefused, call_id=record.call_id, tool=record.name, reason=done.text)
-            said = {"outcome": done.outcome, "text": done.text, "arguments": done.arguments, "output": done.output}
+            said = {"outcome": done.outcome, "text": done.text, "arguments": own_json(done.arguments), "output": own_json(done.output)}
             self._emit(events.CallFinished, call_id=record.call_id, tool=record.name, **said)
 
     def _veiled(self, done: Done, veil: Veil) -> Done:

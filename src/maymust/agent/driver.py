@@ -148,7 +148,9 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
         if started.refusal is not None:
             raise RunError(f"the model call of turn {number} was refused: {started.refusal}")
         if started.output is not None:
-            reply = started.output if isinstance(started.output, ModelReply) else ModelReply(text=str(started.output))
+            reply = ModelReply(text=started.output) if isinstance(started.output, str) else started.output
+            if not isinstance(reply, ModelReply):
+                raise RunError(f"a listener answered the model call of turn {number} with {reply!r}; give a ModelReply or a text")
     if reply is None:
         streams = session.listeners.any and any(map(session.listeners.wants, PIECES))
         try:

@@ -61,7 +61,7 @@ class ModelCallStarted(RunEvent):
 
     def refuse(self, text: str) -> None:
         """Do not ask the model: the run breaks off with a `RunError` that says why."""
-        self.refusal = text
+        self.refusal = _reason(text)
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class CallStarted(RunEvent):
 
     def refuse(self, text: str) -> None:
         """Do not run the body; `text` is what the model reads."""
-        self.refusal = text
+        self.refusal = _reason(text)
 
 
 @dataclass(slots=True)
@@ -268,6 +268,13 @@ class RunFinished(RunEvent):
     stop_reason: str
     answer: str | None = None
     error: str | None = None
+
+
+def _reason(text: str) -> str:
+    # None would stand for no refusal, and what was refused would go on.
+    if not isinstance(text, str):
+        raise TypeError(f"event.refuse() takes the text of the refusal, not {text!r}")
+    return text
 
 
 BLOCKING = (CallStarted, ModelCallStarted)

@@ -7,10 +7,12 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from maymust.agent.events import BLOCKING, RunEvent
+from maymust.agent.events import BLOCKING, CallStarted, ModelCallStarted, RunEvent
 from maymust.errors import PolicyError
+from maymust.tools.output import own_json
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -34,9 +36,14 @@ class Listeners:
         self.paced: bool = False
 
     def on(self, kind: type[E], handler: Callable[[E], Awaitable[None] | None], *, blocking: bool = False, children: bool = False) -> None:
-        """Call `handler` with each event of this kind. Raises PolicyError for a blocking listener to an event that cannot be answered."""
+        """Call `handler` with each event of this kind.
+
+        Raises PolicyError for what is no event or no function, and for a blocking listener to an event that cannot be answered.
+        """
         if not _is_event_class(kind):
             raise PolicyError(f"run.on({kind!r}): give a class of maymust.events")
+        if not callable(handler):
+            raise PolicyError(f"run.on({kind.__name__}, {handler!r}): a listener is a function of the event")
         if blocking and not issubclass(kind, BLOCKING):
             names = ", ".join(sorted(one.__name__ for one in BLOCKING))
             raise PolicyError(f"a blocking listener can answer {names}, and {kind.__name__} is neither; leave out blocking=True")
@@ -87,14 +94,21 @@ class Listeners:
         """Whether anybody would hear an event of this kind."""
         return self.any and (bool(self._streams) or any(issubclass(kind, listened) for listened, _ in (*self._observers, *self._blocking)))
 
-    async def ask(self, event: RunEvent) -> None:
-        """Tell the observers, then await the blocking listeners in their order. What these raise comes out."""
-        self.emit(event)
+    async def ask(self, event: CallStarted | ModelCallStarted) -> None:
+        """Tell the observers, then await the blocking listeners in their order. What these raise comes out.
+
+        Observers have an event of their own: whatever they do to it answers nothing, and hides nothing from those who may answer.
+        """
+        told = replace(event)
+        if isinstance(told, CallStarted):
+            told.arguments = own_json(told.arguments)
+        self.emit(told)
         for kind, handler in self._blocking:
             if isinstance(event, kind):
                 answer = handler(event)
                 if inspect.isawaitable(answer):
                     await answer
+        told.output, told.refusal = event.output, event.refusal
 
     async def close(self) -> None:
         """End all streams and wait for async observers."""

@@ -87,6 +87,11 @@ def storable(arguments: dict[str, Any]) -> dict[str, Any]:
     return stored
 
 
+def own_json(value: Any) -> Any:
+    """The same JSON value, sharing nothing that can be changed with it."""
+    return json.loads(json.dumps(value)) if isinstance(value, dict | list) else value
+
+
 def encodable(text: str) -> str:
     """The text with halves of characters (lone surrogates) replaced, which would break whoever encodes it; two halves become one."""
     if text.isascii() or _is_encodable(text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maymust import Agent, History, Rule, requirement
+from maymust import Agent, ConditionalRequirement, History, Rule, requirement, tool
 from maymust.models import ScriptedModel, call
 
 
@@ -23,3 +23,26 @@ def test_a_rule_on_the_fields_of_the_answer_holds_for_calls_and_for_texts(in_tex
     assert len(result.turns) == 2
     told = " ".join(message.text for message in result.state.messages)
     assert "(yes or no)" in told
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@pytest.mark.parametrize(("answer", "as_tool"), [(call("final_answer", answer="yes"), True), ("yes", True), ("yes", False)])
+def test_an_answer_that_was_forced_and_given_is_not_unmet(answer: object, as_tool: bool) -> None:
+    forced = ConditionalRequirement("final_answer", force_after=["look"])
+    agent = Agent(ScriptedModel([call("look"), answer]), tools=[look], requirements=[forced], final_answer_as_tool=as_tool)
+    result = agent.run_sync("Is it?")
+    assert (result.answer, result.unmet) == ("yes", ())
+
+
+def test_what_else_a_requirement_owes_is_unmet_beside_an_answer_that_it_forces() -> None:
+    @requirement(name="both", targets=["final_answer", "look"])
+    def both(history: History) -> list[Rule]:
+        return [Rule("final_answer", forced=True), Rule("look", prevent_stop=True)]
+
+    result = Agent(ScriptedModel([call("final_answer", answer="yes")]), tools=[look], requirements=[both]).run_sync("Is it?")
+    assert (result.answer, result.unmet) == ("yes", ("both",))

@@ -182,17 +182,25 @@ def _judge_final(state: RunState, index: int) -> CallRecord | None:
         return record.changed(status="admitted", refusal=f"not now: {fault}")
     if FINAL_ANSWER not in permit.allowed:
         return _refuse(state, record, permit)
-    state.unmet = owed(state, history)
+    state.unmet = owed(state, history, answered=True)
     return record.changed(status="admitted")
 
 
-def owed(state: RunState, history: History) -> tuple[str, ...]:
-    """Names of the requirements whose obligations are still open after `history`."""
+def owed(state: RunState, history: History, *, answered: bool = False) -> tuple[str, ...]:
+    """Names of the requirements whose obligations are still open after `history`; `answered`: when the answer is given then."""
     try:
-        return permit_at(state, history).owed
+        permit = permit_at(state, history)
     except PermitError as fault:
-        permit = getattr(fault, "permit", None)
-        return permit.owed if permit is not None else state.turns[-1].permit.owed if len(state.turns) else ()
+        broken = getattr(fault, "permit", None)
+        if broken is None and not len(state.turns):
+            return ()
+        permit = state.turns[-1].permit if broken is None else broken
+    if not answered or not permit.owed:
+        return permit.owed
+    # A force of the answer itself is what the answer meets.
+    preventing = ((one.requirement, one.rule) for one in permit.why(FINAL_ANSWER) if one.rule.prevent_stop)
+    left = {name for name, rule in preventing if not (rule.forced and rule.target == FINAL_ANSWER)}
+    return tuple(name for name in permit.owed if name in left)
 
 
 def _refuse(state: RunState, record: CallRecord, permit: Permit) -> CallRecord:

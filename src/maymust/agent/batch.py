@@ -123,7 +123,7 @@ def _text_reply(state: RunState, turn: Turn, text: str) -> None:
         )
         return
     raw = json.dumps(arguments, ensure_ascii=False)
-    state.unmet = owed(state, state.history)
+    state.unmet = owed(state, state.history, answered=True)
     state.calls = (CallRecord(f"answer{turn.number}", FINAL_ANSWER, raw, status="admitted", text_answer=True),)
     state.phase = "batch"
 

@@ -121,3 +121,11 @@ class NoAnswerError(RunError):
 
 class ToolError(MaymustError):
     """Raise it in a tool or in middleware: the step is failed, and the text is shown to the model as it is."""
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an exception, whatever its class makes of being asked for one."""
+    try:
+        return str(error)
+    except Exception:
+        return "(an exception without a readable text)"

@@ -24,6 +24,7 @@ from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, check_se
 from maymust.agent.result import RunResult
 from maymust.agent.run import Run
 from maymust.agent.session import Session
+from maymust.agent.settings import listed, of_kind
 from maymust.agent.state import RunState
 from maymust.agent.stored import begin, resume, store_of
 from maymust.agent.templates import DEFAULT, Templates
@@ -94,30 +95,30 @@ class Agent(Generic[T]):
         if not isinstance(self.model, ChatModel):
             raise PolicyError(f"model={model!r}: give 'local', 'openai:NAME', 'anthropic:NAME' or a ChatModel")
         self.store = store
-        self.name: str | None = name
-        self.description: str | None = description
-        self.instructions: str = instructions
-        own, more = tuple(as_tool(thing) for thing in tools), tuple(as_tool(thing) for thing in loadable)
+        self.name: str | None = of_kind("name", name, str, "a text")
+        self.description: str | None = of_kind("description", description, str, "a text")
+        self.instructions: str = of_kind("instructions", instructions, str, "a text") or ""
+        own, more = tuple(map(as_tool, listed("tools", tools))), tuple(map(as_tool, listed("loadable", loadable)))
         bound = policy_of(policy, requirements, final_answer_as_tool, own, more)
         check_policy(bound, {tool.name: tool for tool in (*own, *more)})
         final: FinalAnswer[T] = FinalAnswer(output_type)
-        self.budget: Budget = budget if budget is not None else Budget()
+        self.budget: Budget = of_kind("budget", budget, Budget, "a Budget") or Budget()
         self.plan: LoopPlan = LoopPlan(
-            policy=_supervised(bound, max_turns=self.budget.turns) if supervise else bound,
+            policy=_supervised(bound, self.budget.turns) if of_kind("supervise", supervise, bool, "True or False") else bound,
             tools=own,
             loadable=more,
             final=final,
             agent=name,
-            guard=loop_guard,
+            guard=of_kind("loop_guard", loop_guard, LoopGuard, "a LoopGuard, or None for no guard"),
             on_stall=on_stall,
             layout=prompt_layout,
             told=self.model.capabilities,
-            templates=templates,
+            templates=of_kind("templates", templates, Templates, "Templates(...)"),
             compaction=compaction,
             narrow=narrow or ("schema" if self.model.capabilities.subset == "grammar" else "status"),
         )
         self.middleware: tuple[Middleware, ...] = as_middleware(middleware)
-        self.show_errors = show_errors
+        self.show_errors = of_kind("show_errors", show_errors, bool, "True or False")
         self.tool_choice: ToolChoice | None = parse_choice(tool_choice, tuple(self.plan.known))
 
     @property
@@ -293,7 +294,7 @@ class Agent(Generic[T]):
         )
 
 
-def _supervised(policy: Policy, *, max_turns: int | None) -> Policy:
+def _supervised(policy: Policy, max_turns: int | None) -> Policy:
     # What proves policies is a quarter of what an agent would load, and few agents need it.
     made: Policy = importlib.import_module("maymust.verify.supervise").supervise(policy, max_turns=max_turns)
     return made

@@ -14,7 +14,7 @@ from typing import Any
 
 from maymust.agent.call_record import Approval, PendingCall
 from maymust.core.permit import Permit
-from maymust.errors import RunError, ToolError
+from maymust.errors import MaymustError, RunError, ToolError, text_of
 from maymust.requirements.permission import Decision
 from maymust.tools.json_schema import in_question
 
@@ -56,13 +56,17 @@ def as_decision(answer: Any, *, tool: str, requirement: str) -> Decision:
 
 
 async def ask_handler(handler: Any, call: PendingCall, requirement: str) -> Decision:
-    """Put one question to a handler, sync or async. Raises what it raises; RunError for a ToolError, since no tool has failed."""
+    """Put one question to a handler, sync or async. Raises RunError for what it raises, also for a ToolError, since no tool has failed."""
     try:
         answer = handler(call)
         if inspect.isawaitable(answer):
             answer = await answer
-    except ToolError as fault:
-        raise RunError(f"the handler of {requirement} raised {type(fault).__name__} about {call.tool}: {fault}; it was not run") from fault
+    except Exception as fault:
+        if isinstance(fault, MaymustError) and not isinstance(fault, ToolError):
+            raise
+        raise RunError(
+            f"the handler of {requirement} raised {type(fault).__name__} about {call.tool}: {text_of(fault)}; it was not run"
+        ) from fault
     return as_decision(answer, tool=call.tool, requirement=requirement)
 
 

@@ -13,6 +13,7 @@ from maymust.agent.inputs import Input, as_messages, conversation
 from maymust.agent.outside import read_before, read_by_caller, words_of
 from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
+from maymust.agent.settings import of_kind
 from maymust.agent.state import RunState
 from maymust.agent.tool_choice import ToolMode, parse_choice
 from maymust.core.history import History
@@ -36,13 +37,15 @@ def first_state(
     """See `Agent.first_state`."""
     plan = agent.plan
     earlier = previous.state if isinstance(previous, RunResult) else previous
+    if earlier is not None and not isinstance(earlier, RunState):
+        raise TypeError(f"previous={previous!r}: give the result or the state of an earlier run")
     history = earlier.history if earlier is not None and carry_history else History()
     choice = agent.tool_choice if tool_choice is None else parse_choice(tool_choice, tuple(plan.known))
     messages = conversation(earlier, input, agent.model)
     state = RunState(
         run_id=run_id or uuid.uuid4().hex,
         system=plan.templates.system(agent.instructions, plan.answers_in_text),
-        budget=budget if budget is not None else agent.budget,
+        budget=of_kind("budget", budget, Budget, "a Budget") or agent.budget,
         messages=messages,
         history=history,
         call_ids=CallIds(call.call_id for message in messages for call in message.calls),

@@ -24,7 +24,7 @@ from maymust.core.permit import Permit
 from maymust.core.refusal import refusal
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import PermitError, RunError, ToolError
+from maymust.errors import PermitError, RunError, ToolError, text_of
 from maymust.tools.arguments import ArgumentsInvalid, Parsed
 from maymust.tools.context import FunctionInvocationContext
 from maymust.tools.function_tool import Tool
@@ -88,10 +88,10 @@ class CallRunner:
             if self._done is None:
                 # For a call that is not admitted this changes the text only, like an answer.
                 outcome = Outcome.FAILED if self._record.refusal is None else Outcome.REFUSED
-                self._done = Done(outcome, shorten(str(fault)), arguments=self._first_arguments)
+                self._done = Done(outcome, shorten(text_of(fault)), arguments=self._first_arguments)
             elif fault is not self._done.fault:
                 # What ran has run: the step keeps its outcome, and the model reads what the middleware has to say.
-                self._context.result = str(fault)
+                self._context.result = text_of(fault)
         except Exception as fault:
             if self._done is None or self._done.fault is not fault:
                 self._finish(self._so_far())
@@ -262,10 +262,10 @@ class CallRunner:
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=CallFailed(text))
         except (BodyTimeout, OutputInvalid, ToolError) as fault:
             session.give_up(record.call_id)
-            return Done(Outcome.FAILED, shorten(str(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
+            return Done(Outcome.FAILED, shorten(text_of(fault)) or type(fault).__name__, arguments=parsed.json, fault=fault)
         except Exception as fault:
             log.info("run %s: %s raised %s", session.state.run_id, tool.name, type(fault).__name__, exc_info=self._veil is None)
-            text = shorten(f"{type(fault).__name__}: {fault}") if session.show_errors else f"{tool.name} failed"
+            text = shorten(f"{type(fault).__name__}: {text_of(fault)}") if session.show_errors else f"{tool.name} failed"
             return Done(Outcome.FAILED, text, arguments=parsed.json, fault=fault)
         return Done(Outcome.OK, text, output, parsed.json)
 

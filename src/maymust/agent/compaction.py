@@ -68,7 +68,7 @@ def cut(messages: Sequence[Message], keep: int) -> int:
 
 def _check(name: str, **numbers: int) -> None:
     for word, number in numbers.items():
-        if number < 1:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise PolicyError(f"{name}({word}={number!r}): give a whole number of at least 1")
 
 

@@ -37,7 +37,7 @@ from maymust.agent.secrets import shown_reply, veil_of
 from maymust.agent.session import Session
 from maymust.agent.state import RunState
 from maymust.core.rule import Rule
-from maymust.errors import MaymustError, PolicyError, RunError
+from maymust.errors import MaymustError, PolicyError, RunError, text_of
 from maymust.models.chat_model import CallDelta, ModelReply, ModelRequest, TextDelta
 from maymust.models.failures import ModelFailure, OutputError
 
@@ -91,11 +91,11 @@ async def drive(session: Session) -> None:
 
 
 def _break_off(session: Session, fault: Exception) -> NoReturn:
-    session.apply(Cancelled(error=f"{type(fault).__name__}: {fault}"))
-    error = fault if isinstance(fault, MaymustError) else RunError(f"the run broke off: {type(fault).__name__}: {fault}")
+    session.apply(Cancelled(error=f"{type(fault).__name__}: {text_of(fault)}"))
+    error = fault if isinstance(fault, MaymustError) else RunError(f"the run broke off: {type(fault).__name__}: {text_of(fault)}")
     error.state = session.state
     withdraw(session, "the run broke off")
-    _emit(session, events.RunFinished, stop_reason="error", error=str(error))
+    _emit(session, events.RunFinished, stop_reason="error", error=text_of(error))
     if error is fault:
         raise error
     raise error from fault
@@ -274,7 +274,9 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
         except MaymustError:
             raise
         except Exception as fault:
-            raise PolicyError(f"the requirement {requirement.name!r} raised {type(fault).__name__}: {fault}; nothing was called") from fault
+            raise PolicyError(
+                f"the requirement {requirement.name!r} raised {type(fault).__name__}: {text_of(fault)}; nothing was called"
+            ) from fault
         if memory or before:
             kept = _as_json(memory, requirement.name)
             if kept != (before or {}):

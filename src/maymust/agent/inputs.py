@@ -6,12 +6,13 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import get_args
 
 from maymust.agent.state import RunState
 from maymust.core.log import Log
 from maymust.errors import RunError
 from maymust.models.chat_model import ChatModel
-from maymust.models.message import Message, Part
+from maymust.models.message import Message, Part, Role
 from maymust.tools.output import encodable
 
 log: logging.Logger = logging.getLogger(__name__)
@@ -59,6 +60,32 @@ def whole(message: Message) -> Message:
     return message if text is message.text and parts == message.parts else replace(message, text=text, parts=parts)
 
 
+def from_user(message: str | Message, where: str) -> Message:
+    """What a user says to a run. Raises TypeError for what is no message, RunError for one that is empty or not the user's."""
+    if not isinstance(message, str | Message):
+        raise TypeError(f"{where} takes text or a Message, not {message!r}")
+    said = whole(message if isinstance(message, Message) else Message("user", message))
+    if said.role != "user" or said.kind or said.calls or said.call_id is not None:
+        raise RunError(f"a message to a run is the user's, and this one is of role {said.role!r}; give text, or Message('user', ...)")
+    if not said.text.strip() and not any(part.url or (part.text or "").strip() for part in said.parts):
+        raise RunError("the message is empty, so there is nothing for the model to read; give it a text")
+    return said
+
+
+def check_whole(messages: Iterable[Message]) -> None:
+    """Raise RunError for messages that no provider takes: of an unknown role, or calls and results that do not belong together."""
+    calls: set[str] = set()
+    for message in messages:
+        if message.role not in get_args(Role):
+            raise RunError(f"the input has a message of role {message.role!r}; the roles are {', '.join(get_args(Role))}")
+        if message.role == "tool" and message.call_id not in calls:
+            raise RunError(f"the input has a result of call {message.call_id!r}, which no message before it has asked for")
+        calls.discard(message.call_id or "")
+        calls.update(call.call_id for call in message.calls)
+    if calls:
+        raise RunError(f"the input has no result of call {', '.join(sorted(calls))}; add a message of role 'tool' for each call")
+
+
 def check_parts(messages: Iterable[Message], model: ChatModel) -> None:
     """Raise RunError for a part that the model does not take."""
     for message in messages:
@@ -83,7 +110,8 @@ def _takes(model: ChatModel, part: Part) -> bool:
 def conversation(earlier: RunState | None, given: Input, model: ChatModel) -> Log[Message]:
     """The messages a run starts with: those of an earlier one, what was said to it too late to be read, and the input.
 
-    Raises RunError for parts the model does not take, and for an earlier run in the middle of a turn.
+    Raises RunError for an input that is empty or no conversation, for parts the model does not take, and for an earlier run in the
+    middle of a turn.
     """
     if earlier is None:
         messages: Log[Message] = Log(())
@@ -97,8 +125,12 @@ def conversation(earlier: RunState | None, given: Input, model: ChatModel) -> Lo
         messages = earlier.messages
         for message in earlier.inbox:
             messages = messages.add(message)
-    for message in as_messages(given):
+    said = as_messages(given)
+    check_whole(said)
+    for message in said:
         messages = messages.add(message)
+    if not len(messages):
+        raise RunError("the input is empty, and so is the conversation: there is nothing for the model to read; give it a text")
     if not (model.capabilities.images and model.capabilities.files):
         check_parts(messages, model)
     return messages

@@ -29,10 +29,12 @@ class LoopGuard:
     window: tuple[int, int] = (5, 10)
 
     def __post_init__(self) -> None:
-        count, size = self.window
-        if self.repeats < 2 or count < 2 or size < count:
+        numbers = (self.repeats, *self.window) if isinstance(self.window, tuple | list) else ()
+        whole = len(numbers) == 3 and all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        if not whole or min(numbers) < 2 or self.window[1] < self.window[0]:
             raise PolicyError(
-                f"LoopGuard(repeats={self.repeats}, window={self.window}): repeats and n must be at least 2, and m at least n"
+                f"LoopGuard(repeats={self.repeats!r}, window={self.window!r}): give whole numbers, repeats=k and window=(n, m); "
+                "k and n must be at least 2, and m at least n"
             )
 
 

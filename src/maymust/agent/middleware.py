@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
+from maymust.agent.settings import listed
 from maymust.errors import PolicyError, RunError
 from maymust.tools.context import FunctionInvocationContext
 
@@ -27,7 +28,7 @@ def as_middleware(things: Sequence[Any]) -> tuple[Middleware, ...]:
     Raises PolicyError for anything else.
     """
     found: list[Middleware] = []
-    for thing in things:
+    for thing in listed("middleware", things):
         made = thing() if inspect.isclass(thing) else thing
         process = getattr(made, "process", None)
         body: Any = process if callable(process) else made

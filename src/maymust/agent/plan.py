@@ -12,6 +12,7 @@ from maymust.agent.final_answer import FinalAnswer
 from maymust.agent.journal import Store
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.present import Present
+from maymust.agent.settings import listed, of_kind
 from maymust.agent.templates import DEFAULT, Templates
 from maymust.core.policy import Policy
 from maymust.errors import PolicyError
@@ -105,7 +106,9 @@ def policy_of(
 ) -> Policy:
     """The policy of an agent: the one given, or one of its requirements. Raises PolicyError when they contradict each other."""
     if policy is None:
-        return Policy(list(requirements or ()), tools=[*own, *loadable], final_answer_as_tool=as_tool_ is not False)
+        rules = () if requirements is None else listed("requirements", requirements)
+        return Policy(rules, tools=[*own, *loadable], final_answer_as_tool=as_tool_ is not False)
+    of_kind("policy", policy, Policy, "a Policy; load_policy(path) reads one from a file")
     if requirements is not None:
         raise PolicyError("Agent: give requirements or policy, not both")
     if as_tool_ is not None:

@@ -46,9 +46,11 @@ class RunResult(Generic[T]):
     def output(self) -> T:
         """The answer as the agent's `output_type`. Raises NoAnswerError when there is none."""
         if self.state.answer is None or self._final is None:
-            raise NoAnswerError(
+            error = NoAnswerError(
                 f"the run ended without an answer (stop reason {self.stop_reason!r}); look at result.steps and result.unmet"
             )
+            error.state = self.state
+            raise error
         return self._final.load(self.state.output)
 
     @property

@@ -16,6 +16,7 @@ from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
 from maymust.agent.recovering import event_of_happened, event_of_left
 from maymust.agent.reducer import apply, hear, settle
+from maymust.agent.settings import of_kind
 from maymust.agent.state import RunState
 from maymust.errors import RunError
 from maymust.requirements.permission import Decision
@@ -45,10 +46,13 @@ def prepare_resume(
             raise RunError(f"there is no call {call_id!r} that waits for a decision; waiting: {', '.join(waiting) or 'none'}")
     if may_be_over and not decisions and new.phase == "ended" and new.answer is not None:
         return new
+    of_kind("budget", budget, Budget, "a Budget")
+    # All of them before the first: what is remembered beyond the run is not taken back.
+    answers = {call_id: checked(call_id, decision) for call_id, decision in decisions.items()}
     if new.phase == "ended" or budget is not None:
         new = apply(new, Resumed(budget.to_dict() if budget is not None else None))
-    for call_id, decision in decisions.items():
-        for event in _decided(new, call_id, checked(call_id, decision)):
+    for call_id, answer in answers.items():
+        for event in _decided(new, call_id, answer):
             new = apply(new, event)
     return new
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 from maymust.agent.actions import Cancelled, MessageSent
 from maymust.agent.driver import drive
 from maymust.agent.events import MessageReceived, RunEvent, RunFinished
-from maymust.agent.inputs import check_parts, readable, whole
+from maymust.agent.inputs import check_parts, from_user, readable
 from maymust.agent.listeners import EventStream
 from maymust.agent.result import RunResult
 from maymust.agent.session import Session
@@ -88,11 +88,10 @@ class Run(Generic[T]):
     def send(self, message: str | Message) -> None:
         """Say something to the running run, also from another thread; the model reads it in its next turn.
 
-        Raises RunError while the run is paused, after its end, and for parts the model does not take.
+        Raises RunError while the run is paused, after its end, for a message that is empty or not the user's, and for parts the model
+        does not take.
         """
-        if not isinstance(message, str | Message):
-            raise TypeError(f"run.send() takes text or a Message, not {message!r}")
-        said = whole(message if isinstance(message, Message) else Message("user", message))
+        said = from_user(message, "run.send()")
         check_parts([said], self._session.model)
         if self._session.pending:
             waiting = ", ".join(call.call_id for call in self._session.pending)

@@ -47,6 +47,10 @@ def resume(
     """The state to go on from, and the journal that keeps it where there is a store. Raises RunError, and leaves the run as it was then."""
     settings: dict[str, Any] = {"budget": budget, "tools": tools, "allow_policy_change": allow_policy_change}
     given = run.state if isinstance(run, RunResult) else run
+    if not isinstance(given, RunState | str):
+        raise TypeError(f"resume() takes a RunState, a RunResult or the id of a run in the store, not {type(given).__name__}")
+    if not isinstance(decisions, Mapping):
+        raise TypeError(f"decisions={decisions!r}: give them by the ids of the calls, {{call_id: True}}")
     if isinstance(given, RunState) and (store is None or not store.knows(given.run_id)):
         # Made without the store; from here on it is kept, and this store counts its messages anew.
         state = prepare_resume(given, plan, decisions, **settings)

@@ -13,7 +13,7 @@ from maymust.core.requirement import BoundRequirement
 from maymust.core.rule import Rule
 from maymust.core.tool_set import ToolSet
 from maymust.core.tool_spec import did_you_mean, match_target, target_text
-from maymust.errors import MaymustError, PolicyError
+from maymust.errors import MaymustError, PolicyError, text_of
 
 _KEPT = 4096
 
@@ -25,7 +25,7 @@ def ask_opaque(requirement: BoundRequirement, question: Callable[[], Any]) -> An
     except MaymustError:
         raise
     except Exception as error:
-        raise PolicyError(f"requirement {requirement.name} raised {type(error).__name__}: {error}") from error
+        raise PolicyError(f"requirement {requirement.name} raised {type(error).__name__}: {text_of(error)}") from error
 
 
 def read_rules(name: str, given: Any, tools: ToolSet, known: ToolSet) -> list[Rule]:

@@ -38,8 +38,9 @@ class Policy:
     """
 
     def __init__(self, requirements: Iterable[Any] = (), *, tools: Iterable[ToolLike] = (), final_answer_as_tool: bool = True) -> None:
-        if isinstance(tools, str) or isinstance(requirements, str):
-            raise PolicyError("requirements and tools have to be lists, got a text")
+        for given in (requirements, tools):
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise PolicyError(f"requirements and tools have to be lists, got {given!r:.80}")
         if not isinstance(final_answer_as_tool, bool):
             raise PolicyError(f"final_answer_as_tool has to be True or False, got {final_answer_as_tool!r}")
         self._home = ToolSet(tools)

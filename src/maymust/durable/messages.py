@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maymust.agent.actions import MessageSent
-from maymust.agent.inputs import whole
+from maymust.agent.inputs import from_user
 from maymust.durable.audit import when, write_audit
 from maymust.durable.connection import Connection
 from maymust.errors import RunError
@@ -22,15 +22,8 @@ _SHOWN = 200
 
 
 def checked(message: str | Message) -> Message:
-    """What is to be sent. Raises TypeError for what is no message, RunError for one that is empty or not the user's."""
-    if not isinstance(message, str | Message):
-        raise TypeError(f"store.send() takes text or a Message, not {message!r}")
-    said = whole(message if isinstance(message, Message) else Message("user", message))
-    if said.role != "user" or said.kind or said.calls or said.call_id is not None:
-        raise RunError(f"a message to a run is the user's, and this one is of role {said.role!r}; give text, or Message('user', ...)")
-    if not said.text.strip() and not any(part.url or (part.text or "").strip() for part in said.parts):
-        raise RunError("the message is empty, so there is nothing for the model to read; give it a text")
-    return said
+    """What is to be sent; raises what `from_user` does."""
+    return from_user(message, "store.send()")
 
 
 def send(connection: Connection, row: Any, message: Message, by: str | None, now: float) -> None:

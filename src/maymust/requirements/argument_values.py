@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from maymust.core.history import History
 from maymust.core.requirement import RunView
-from maymust.errors import PolicyError
+from maymust.errors import PolicyError, text_of
 from maymust.requirements.fit import Fit
 from maymust.requirements.gathered import Gathered, Snapshot, Source, as_values
 from maymust.requirements.predicate import function_text, is_async, takes_run
@@ -68,7 +68,7 @@ class ValuesOf:
         try:
             found = self.function(history, run) if self._takes_run else self.function(history)
         except Exception as error:
-            raise PolicyError(f"{self.label}: {text} raised {type(error).__name__}: {error}") from error
+            raise PolicyError(f"{self.label}: {text} raised {type(error).__name__}: {text_of(error)}") from error
         return [fit for value in as_values(found, f"{self.label}: {text}") for fit in self.fit(value)]
 
     def all(self, history: History, run: RunView) -> Snapshot:

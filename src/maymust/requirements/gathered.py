@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maymust.core.step import Step
-from maymust.errors import PolicyError
+from maymust.errors import PolicyError, text_of
 from maymust.requirements.step_log import StepLog
 
 
@@ -94,7 +94,7 @@ def _checked(function: Callable[[Any], Any], label: str) -> Callable[[Any], Iter
         try:
             found = function(data)
         except Exception as error:
-            raise PolicyError(f"{label}: {_name(function)} raised {type(error).__name__}: {error}") from error
+            raise PolicyError(f"{label}: {_name(function)} raised {type(error).__name__}: {text_of(error)}") from error
         return as_values(found, f"{label}: {_name(function)}")
 
     return read

@@ -8,7 +8,7 @@ from typing import Any
 
 from maymust.core.history import History
 from maymust.core.requirement import RunView
-from maymust.errors import PolicyError
+from maymust.errors import PolicyError, text_of
 
 
 def takes_run(function: Callable[..., Any], label: str) -> bool:
@@ -64,7 +64,7 @@ class Check:
         try:
             answer = self._function(history, run) if self._takes_run else self._function(history)
         except Exception as error:
-            raise PolicyError(f"{self.label}: the check {self.text} raised {type(error).__name__}: {error}") from error
+            raise PolicyError(f"{self.label}: the check {self.text} raised {type(error).__name__}: {text_of(error)}") from error
         if isinstance(answer, bool):
             return answer
         if inspect.iscoroutine(answer):

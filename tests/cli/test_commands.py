@@ -193,3 +193,10 @@ def test_words_that_are_nearly_right_are_suggested(here: Path) -> None:
     assert "there is no 'vrify'; did you mean verify?" in command(here, "vrify").err
     done = command(here, "verify", "r.policy.yaml", "--format", "sarfi")
     assert (done.code, "did you mean sarif?" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(("arguments", "name"), [(("verify",), "verify"), (("runs", "decide"), "runs decide"), (("models",), "models")])
+def test_an_error_of_usage_begins_with_the_command_as_it_is_typed(here: Path, arguments: tuple[str, ...], name: str) -> None:
+    done = command(here, *arguments)
+    assert done.code == 2
+    assert f"\nmaymust {name}: error: the following arguments are required" in done.err

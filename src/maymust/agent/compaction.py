@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from maymust.errors import PolicyError
 from maymust.models.chat_model import ChatModel, ModelRequest, Usage
@@ -66,7 +66,7 @@ def cut(messages: Sequence[Message], keep: int) -> int:
     return max(fitting, default=0)
 
 
-def _check(name: str, **numbers: int) -> None:
+def _check(name: str, **numbers: Any) -> None:
     for word, number in numbers.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise PolicyError(f"{name}({word}={number!r}): give a whole number of at least 1")

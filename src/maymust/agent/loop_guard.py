@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 from maymust.core.history import History
 from maymust.core.step import Outcome, Step
@@ -29,9 +29,10 @@ class LoopGuard:
     window: tuple[int, int] = (5, 10)
 
     def __post_init__(self) -> None:
-        numbers = (self.repeats, *self.window) if isinstance(self.window, tuple | list) else ()
+        window: Any = self.window
+        numbers: tuple[Any, ...] = (self.repeats, *window) if isinstance(window, tuple | list) else ()
         whole = len(numbers) == 3 and all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
-        if not whole or min(numbers) < 2 or self.window[1] < self.window[0]:
+        if not whole or min(numbers) < 2 or numbers[2] < numbers[1]:
             raise PolicyError(
                 f"LoopGuard(repeats={self.repeats!r}, window={self.window!r}): give whole numbers, repeats=k and window=(n, m); "
                 "k and n must be at least 2, and m at least n"

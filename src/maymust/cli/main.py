@@ -60,7 +60,7 @@ def build_parser() -> Parser:
         epilog=f"{ABOUT}\n`maymust COMMAND --help` says more of a command.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=Parser)
+    subparsers = parser.add_subparsers(title="commands", prog="maymust", metavar="COMMAND", required=True, parser_class=Parser)
     for command in COMMANDS:
         command.add_parser(subparsers)
     version = add_command(subparsers, "version", "print the version", "[-h]", "Prints the version.")

@@ -17,7 +17,7 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add `models` with `list`, `pull` and `path`."""
     about = "Weights of small models that run on this machine."
     parser = add_command(subparsers, "models", "list, pull or find weights of small local models", "COMMAND ...", about)
-    commands: Subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands: Subparsers = parser.add_subparsers(title="commands", prog="maymust models", metavar="COMMAND", required=True)
     listing = _add(commands, "list", "what there is, and what is already here", "[-h]", "Lists the known weights.")
     listing.set_defaults(run=list_models)
     about = "Fetches weights into the user's cache, and checks them. Does nothing when they are there."

@@ -28,7 +28,7 @@ def add_parser(subparsers: Subparsers) -> None:
 Runs that are kept in a store, and the questions that wait for a person. The store is the file of a
 SqliteStore, or the address of a DbosStore."""
     parser = add_command(subparsers, "runs", "look at stored runs, decide, say something, resume, cancel", "COMMAND ...", about)
-    commands: Subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands: Subparsers = parser.add_subparsers(title="commands", prog="maymust runs", metavar="COMMAND", required=True)
     listing = _add(
         commands, "list", "the runs, and the questions that wait", "[options]", "Lists the newest runs, and what waits for a person."
     )

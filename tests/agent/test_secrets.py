@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from maymust import Agent, AskPermissionRequirement, RunError, RunState, tool
+from maymust import Agent, AskPermissionRequirement, PolicyError, RunError, RunState, tool
 from maymust.agent.present import Present
 from maymust.agent.secrets import shown_reply
 from maymust.events import AnswerDelta, AnswerWithdrawn, ArgumentsDelta, RunEvent, TextDelta
@@ -187,3 +187,50 @@ def test_pieces_of_streamed_arguments_hold_no_secret() -> None:
     pieces = [event for event in seen if isinstance(event, ArgumentsDelta) and event.tool == "login"]
     assert pieces
     assert all(piece.arguments == "" for piece in pieces)
+
+
+class Account(BaseModel):
+    user: str
+    password: SecretStr = SecretStr(CANARY)
+
+
+PASSWORD = SecretStr(CANARY)
+ADAS = Account(user="ada")
+
+
+@pytest.mark.parametrize("given", [{}, {"account": {"user": "ada"}}])
+def test_a_secret_that_is_a_default_is_hidden_where_the_tool_lets_it_out(given: dict[str, Any]) -> None:
+    @tool
+    async def connect(password: SecretStr = PASSWORD, account: Account = ADAS) -> str:
+        """Connect."""
+        raise ConnectionError(f"{password.get_secret_value()} and {account.password.get_secret_value()} are wrong")
+
+    result, seen, _ = run(call("connect", **given), tools=[connect])
+    assert result.steps[0].text == "ConnectionError: ********** and ********** are wrong"
+    assert "canary" not in result.state.to_json() + repr(seen)
+
+
+def test_a_secret_default_that_is_plain_text_is_shown_to_nobody() -> None:
+    @tool
+    async def connect(password: SecretStr = CANARY) -> str:  # type: ignore[assignment]
+        """Connect."""
+        return "connected"
+
+    result, seen, _ = run(call("connect"), tools=[connect])
+    assert result.steps[0].text == "connected"
+    assert "canary" not in result.state.to_json() + repr(seen)
+
+
+def test_an_error_that_ends_the_run_is_kept_without_the_secret_in_its_text() -> None:
+    async def breaks(context: Any, call_next: Any) -> None:
+        raise LookupError(f"no such key: {context.arguments['password']}")
+
+    with pytest.raises(RunError, match=r"LookupError: no such key: [*]{10}$") as caught:
+        run(call("leaks", password="canary 17"), middleware=[breaks])
+    assert isinstance(caught.value.__cause__, LookupError)
+    assert "canary" not in caught.value.state.to_json()
+
+
+def test_an_answer_that_would_be_a_mask_is_refused_when_the_agent_is_made() -> None:
+    with pytest.raises(PolicyError, match="holds a secret"):
+        Agent(ScriptedModel([]), output_type=Login)

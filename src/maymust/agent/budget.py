@@ -37,9 +37,8 @@ class Budget:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise PolicyError(f"Budget({name}={value!r}): give a whole number of at least {least}, or None for no limit")
-        if self.seconds is not None and (
-            isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float) or not self.seconds > 0
-        ):
+        seconds: Any = self.seconds
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0):
             raise PolicyError(f"Budget(seconds={self.seconds!r}): give a number of seconds above 0, or None for no limit")
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_in
 from maymust.agent.call_record import Approval, CallRecord, PendingCall, find_call
 from maymust.agent.middleware import Onion
 from maymust.agent.question_order import QuestionOrder
-from maymust.agent.secrets import Veil, veil_of
+from maymust.agent.secrets import Veil, raise_veiled, veil_of
 from maymust.agent.session import Session
 from maymust.core.permit import Permit
 from maymust.core.refusal import refusal
@@ -73,9 +73,9 @@ class CallRunner:
         """Without middleware there is nobody to raise a failure to."""
         try:
             done = await self._outcome()
-        except Exception:
+        except Exception as fault:
             self._finish(self._so_far())
-            raise
+            raise_veiled(fault, self._veil)
         self._context._result = done.text
         self._finish(done)
 
@@ -95,7 +95,7 @@ class CallRunner:
         except Exception as fault:
             if self._done is None or self._done.fault is not fault:
                 self._finish(self._so_far())
-                raise
+                raise_veiled(fault, self._veil)
         try:
             done = self._with_middleware(onion)
         except RunError:
@@ -238,6 +238,8 @@ class CallRunner:
 
     async def _body(self, tool: Tool, parsed: Parsed) -> Done:
         session, record = self._session, self._record
+        if self._veil is not None:
+            self._veil.learn(parsed.values)
         if session.listeners.wants(events.CallStarted):
             started = events.CallStarted(session.state.run_id, record.call_id, record.name, own_json(parsed.json))
             await session.listeners.ask(started)

@@ -40,18 +40,23 @@ class FinalAnswer(Generic[T]):
     """How a run's answer looks: `answer` (text), or what `output_type` says.
 
     A pydantic model, dataclass or TypedDict gives the tool its fields; any other type is one field `answer` of that type.
-    Raises PolicyError for a type without a JSON schema.
+    Raises PolicyError for a type without a JSON schema, or with a secret (`SecretStr`) in it.
     """
 
     def __init__(self, output_type: type[T] | Any = None) -> None:
         self.output_type = output_type
         self._plain = output_type is None or output_type is str
         try:
-            self._adapter, schema, _ = adapter_of(str if output_type is None else output_type)
+            self._adapter, schema, secret = adapter_of(str if output_type is None else output_type)
         except Exception as error:
             raise PolicyError(
                 f"output_type={output_type!r} has no JSON schema: {error}. Use a pydantic model, dataclass, TypedDict or plain type."
             ) from error
+        if secret:
+            raise PolicyError(
+                f"output_type={output_type!r} holds a secret: an answer is shown and stored, which leaves the mask of it. "
+                "Take a plain type; secrets belong in deps."
+            )
         self._has_fields = _is_object(schema)
         self.tool: Tool = _FinalAnswerTool(_Fields(self._adapter, schema) if self._has_fields else _single(output_type))
 

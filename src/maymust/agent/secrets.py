@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import is_dataclass, replace
+from typing import Any, NoReturn
 
 from maymust.agent.call_arguments import read_arguments
 from maymust.agent.present import Present
 from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.errors import RunError, text_of
 from maymust.models.chat_model import ModelReply
 from maymust.models.message import ToolCall
 
@@ -35,7 +36,7 @@ class Veil:
         self._values: dict[str, None] = {}
 
     def learn(self, arguments: Any) -> Veil:
-        """Remember the secrets in these arguments, to find them in texts."""
+        """Remember the secrets in these arguments, as the model wrote them or validated, to find them in texts."""
         if isinstance(arguments, Mapping):
             for name, value in arguments.items():
                 if self._hides(name):
@@ -78,13 +79,31 @@ class Veil:
 
 
 def _texts(value: Any) -> Iterable[str]:
+    reveal = getattr(value, "get_secret_value", None)
+    if reveal is not None:
+        value = reveal()
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
     if isinstance(value, Mapping):
         value = list(value.values())
-    if isinstance(value, list | tuple):
+    elif hasattr(type(value), "model_fields") or (is_dataclass(value) and not isinstance(value, type)):
+        value = list(vars(value).values())
+    if isinstance(value, list | tuple | set | frozenset):
         for part in value:
             yield from _texts(part)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
+
+
+def raise_veiled(fault: Exception, veil: Veil | None) -> NoReturn:
+    """Raise a fault; where a secret stands in its text, which is kept with the run, an error of the run without it."""
+    if veil is None:
+        raise fault
+    text = f"the run broke off: {type(fault).__name__}: {text_of(fault)}"
+    shown = veil.text(text)
+    if shown == text:
+        raise fault
+    raise RunError(shown) from fault
 
 
 def veil_of(name: str, present: Present) -> Veil | None:

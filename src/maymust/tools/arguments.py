@@ -133,9 +133,12 @@ class _Field:
         return body
 
     def fill(self, name: str, values: dict[str, Any], forms: dict[str, Any]) -> None:
-        """Put the default in. A default without a JSON form reaches the body only."""
+        """Put the default in. A default without a JSON form, and a secret in plain text, reach the body only."""
         assert self.default is not None
         values[name] = value = self.default()
+        if self.secret and value is not None and type(value) in _PLAIN:
+            # Nothing masks a default that is not of the type it stands for.
+            return
         if value is None or type(value) in _PLAIN:
             forms[name] = value
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from maymust import Agent, ConditionalRequirement, History, Rule, requirement, tool
@@ -32,7 +34,7 @@ async def look() -> str:
 
 
 @pytest.mark.parametrize(("answer", "as_tool"), [(call("final_answer", answer="yes"), True), ("yes", True), ("yes", False)])
-def test_an_answer_that_was_forced_and_given_is_not_unmet(answer: object, as_tool: bool) -> None:
+def test_an_answer_that_was_forced_and_given_is_not_unmet(answer: Any, as_tool: bool) -> None:
     forced = ConditionalRequirement("final_answer", force_after=["look"])
     agent = Agent(ScriptedModel([call("look"), answer]), tools=[look], requirements=[forced], final_answer_as_tool=as_tool)
     result = agent.run_sync("Is it?")

@@ -6,12 +6,13 @@ import json
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, Json, SecretStr, field_validator
 
 from maymust import tool
 from maymust.errors import PolicyError
@@ -274,6 +275,30 @@ def test_lone_surrogates_make_no_text_that_cannot_be_sent() -> None:
     text = fault(take, {"q": "\ud83d", "n": "\ud83d", "\ud83d": 1})
     text.encode()
     assert "q: expected text without lone surrogates" in text
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    n: int = 1
+
+
+@pytest.mark.parametrize(
+    ("annotation", "given", "said"),
+    [
+        (Closed, {"n": 1, "m": 2}, "it.m: there is no such field; got 2"),
+        (Annotated[str, Field(min_length=3)], "ab", 'it: string should have at least 3 characters; got "ab"'),
+        (Annotated[list[int], Field(max_length=1)], [1, 2], "it: list should have at most 1 item after validation, not 2; got [1, 2]"),
+        (Path, 3, "it: is not a valid path"),
+        (AwareDatetime, "2026-01-01T00:00:00", "it: should have timezone info"),
+        (Json[Any], "{", "it: invalid JSON: EOF while parsing an object"),
+        (Annotated[int, Field(gt=0)], -1, "it: expected greater than 0; got -1"),
+    ],
+)
+def test_a_fault_reads_as_a_sentence_about_the_field(annotation: Any, given: Any, said: str) -> None:
+    def take(it: Any) -> None: ...
+
+    take.__annotations__["it"] = annotation
+    assert fault(tool(take), {"it": given}).startswith(said)
 
 
 def test_nesting_without_end_is_a_fault_like_another() -> None:

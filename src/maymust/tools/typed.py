@@ -140,24 +140,32 @@ def faults_of(name: str, given: Any, error: ValidationError, *, secret: bool = F
     """One line per field: the path, what was expected, what came."""
     found: dict[str, tuple[list[str], Any]] = {}
     for entry in error.errors(include_url=False, include_context=False):
-        words, kind = entry["msg"], entry["type"]
-        if kind == "json_invalid":
-            # Our own JSON is valid but for this.
-            words = "Input should be text without lone surrogates"
-        if kind == "value_error":
-            words = words.removeprefix("Value error, ")
-        elif kind == "missing":
-            words = "missing"
-        else:
-            words = words.removeprefix("Input should be ").partition(", unable to ")[0]
-            words = f"expected {words[:1].lower()}{words[1:]}"
-        path = path_of(name, _path_in(given, entry["loc"], missing=kind == "missing"))
+        words = _words(entry["type"], entry["msg"], entry["input"])
+        path = path_of(name, _path_in(given, entry["loc"], missing=words == "missing"))
         found.setdefault(path, ([], entry["input"]))[0].append(words)
     faults = []
     for path, (wants, got) in found.items():
         text = " or ".join(dict.fromkeys(wants)).replace(" or expected ", " or ")
         faults.append(f"{path}: missing" if text == "missing" else _fault(path, text, got, secret=secret))
     return faults
+
+
+def _words(kind: str, message: str, given: Any) -> str:
+    """What pydantic says of one field, as it stands behind the name of the field."""
+    if kind == "missing":
+        return "missing"
+    if kind == "value_error":
+        return message.removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        return "there is no such field"
+    if kind == "json_invalid" and "\\ud" in json.dumps(given, default=repr):
+        # Our own JSON is valid but for this.
+        return "expected text without lone surrogates"
+    if message.startswith("Input should be "):
+        return "expected " + message.removeprefix("Input should be ").partition(", unable to ")[0]
+    # "String should have at least 3 characters" and the like are sentences of their own.
+    words = message.removeprefix("Input ")
+    return words[:1].lower() + words[1:]
 
 
 def _fault(path: str, text: str, got: Any, *, secret: bool) -> str:

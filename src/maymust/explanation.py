@@ -72,7 +72,9 @@ class Explanation:
 
 
 def _said(spoken: Spoken) -> str:
-    return spoken.rule.reason or spoken.evidence or ("a person is asked" if spoken.rule.ask else "")
+    rule = spoken.rule
+    limits = f"it limits {' and '.join(rule.arguments)}" if rule.arguments else ""
+    return rule.reason or spoken.evidence or ("a person is asked" if rule.ask else limits)
 
 
 def _matters(spoken: Spoken) -> bool:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maymust import explain
 from maymust.core.permit import Permit
 from maymust.core.policy import Policy
+from maymust.core.refusal import refusal
 from maymust.core.rule import Rule
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Extra, Verdict
@@ -217,6 +219,18 @@ def test_the_tools_own_schema_takes_part() -> None:
     assert permit.denied == ("pay",)
     assert permit.reasons["pay"] == ("too much",)
     assert Policy([Says("cap", 1, [Rule("pay", arguments={"amount": {"maximum": 10}})])], tools=[Spec()]).permit().denied == ()
+
+
+def test_limits_that_leave_no_call_say_so_where_no_author_gives_a_reason() -> None:
+    said = [Says(name, 1, [Rule("a", arguments={"x": limit})]) for name, limit in (("low", {"maximum": 1}), ("high", {"minimum": 2}))]
+    permit = Policy(said, tools=TOOLS).permit()
+    words = "no call satisfies all that rules and schema say of x"
+    assert permit.reasons["a"] == (words, words)
+    assert refusal(permit, "a", ["b"]) == f"not now: {words}; you may call: b"
+    assert str(explain(permit, "a")).splitlines()[1:3] == ["  low: it limits x", "  high: it limits x"]
+    forced = Says("first", 1, [Rule("a", forced=True)])
+    with pytest.raises(ConflictError, match=words):
+        Policy([*said, forced], tools=TOOLS).permit()
 
 
 def test_the_final_answer_is_never_asked_for() -> None:

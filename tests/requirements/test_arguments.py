@@ -396,3 +396,21 @@ def test_a_secret_parameter_is_refused() -> None:
 
     with pytest.raises(PolicyError, match="password of change takes a secret, which no rule gets to see"):
         Policy([ArgumentRequirement(change, "password", from_argument=(login, "password"))], tools=[login, change])
+
+
+@pytest.mark.parametrize("limits", [{"maximum": 9}, {"pattern": "[0-9]+"}])
+def test_a_limit_that_no_value_of_the_parameter_satisfies_is_an_error_of_construction(limits: dict[str, Any]) -> None:
+    @tool
+    def pay(amount: int, note: str = "") -> None:
+        """Pay."""
+
+    @tool
+    def tag(names: list[str]) -> None:
+        """Tag."""
+
+    parameter = "note" if "maximum" in limits else "amount"
+    with pytest.raises(PolicyError, match=f"pay takes no value as {parameter} that satisfies all of this, so it could never be called"):
+        policy(ArgumentRequirement("pay", parameter, **limits), tools=[pay])
+    left_out = policy(ArgumentRequirement("pay", "note", optional=True, **limits), tools=[pay])
+    assert left_out.permit().denied == ()
+    assert policy(ArgumentRequirement("tag", "names", each=True, maximum=9), tools=[tag]).permit().denied == ()

@@ -146,3 +146,10 @@ def test_equal_situations_give_the_very_same_rules() -> None:
 def test_it_can_be_asked_by_itself() -> None:
     (rule,) = AskPermissionRequirement().rules(History(), RunView(tools=("pay",)))
     assert (rule.target, rule.ask) == ("pay", True)
+
+
+def test_a_question_about_tools_that_are_all_excluded_is_a_contradiction() -> None:
+    asking = AskPermissionRequirement(["pay", "send"], exclude=["send", "pay"])
+    with pytest.raises(PolicyError, match=r"exclude takes out all that include names \(pay, send\)"):
+        Policy([asking], tools=["pay", "send"])
+    Policy([AskPermissionRequirement(["pay", "send"], exclude=["send"])], tools=["pay", "send"])

@@ -15,7 +15,7 @@ def dead_end(permit: Permit, folded: Folded) -> DeadEndError:
         closers = folded.closers(tool)
         by = dict.fromkeys(voice.requirement for voice in closers)
         names.update(by)
-        why = "; ".join(dict.fromkeys(voice.rule.reason for voice in closers if voice.rule.reason))
+        why = "; ".join(dict.fromkeys(reason for voice in closers if (reason := voice.reason)))
         parts.append(f"{tool} is closed by {' and '.join(by)}{f' ({why})' if why else ''}")
     return DeadEndError(
         f"nothing may be called and the run may not end: {', '.join(parts)}. Loosen one of these requirements",

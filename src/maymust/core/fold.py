@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from maymust.core.folded import Folded
-from maymust.core.fragment import Fragment, has_value
+from maymust.core.fragment import Fragment, as_spoken, has_value
 from maymust.core.tool_set import ToolSet
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Voice
@@ -92,7 +92,7 @@ def fold(voices: Iterable[Voice], tools: ToolSet, *, final_answer_as_tool: bool 
 def _close_empty(name: str, tool: _Tool, tools: ToolSet) -> None:
     """Add to the closing voices those whose fragments leave a parameter no value."""
     for parameter, narrowing in tool.fragments.items():
-        if not has_value([tools.schema_of(name, parameter), *(fragment for _, fragment in narrowing)]):
+        if not has_value([tools.schema_of(name, parameter), *(as_spoken(fragment) for _, fragment in narrowing)]):
             tool.closing.extend(voice for voice, _ in narrowing if voice not in tool.closing)
     tool.closing.sort(key=lambda voice: voice.rank)
 
@@ -114,7 +114,7 @@ def _lapse(spoken: Mapping[str, _Tool]) -> list[Voice]:
 
 def _conflict(name: str, forcing: Sequence[Voice], closing: Sequence[Voice]) -> ConflictError:
     one, other = _names(forcing), _names(closing)
-    why = "; ".join(dict.fromkeys(voice.rule.reason for voice in closing if voice.rule.reason))
+    why = "; ".join(dict.fromkeys(reason for voice in closing if (reason := voice.reason)))
     return ConflictError(
         f"{name} is forced by {_listed(one)} and closed by {_listed(other)}{f' ({why})' if why else ''}: no call can satisfy both. "
         "Where the force should lapse, write force and condition in one requirement",

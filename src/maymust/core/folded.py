@@ -122,7 +122,7 @@ class Folded:
         """The reasons why each tool is closed, highest rank first; empty for open and withheld tools."""
         if self._reasons is None:
             self._reasons = MappingProxyType(
-                {name: tuple(voice.rule.reason for voice in self.closers(name) if voice.rule.reason) for name in self.tools}
+                {name: tuple(reason for voice in self.closers(name) if (reason := voice.reason)) for name in self.tools}
             )
         return self._reasons
 

@@ -10,7 +10,7 @@ from typing import Any
 from maymust.core.schema_value import Undecided, admits, json_equal
 from maymust.errors import PolicyError
 
-__all__ = ["DECIDED", "Fragment", "Undecided", "admits", "check_fragments", "has_value", "spoken_kind"]
+__all__ = ["DECIDED", "Fragment", "Undecided", "admits", "as_spoken", "check_fragments", "has_value", "spoken_kind"]
 
 Fragment = Mapping[str, Any]
 """A JSON Schema of one parameter."""
@@ -95,6 +95,12 @@ def spoken_kind(fragment: Fragment) -> str | None:
     if "type" in fragment or "enum" in fragment or "const" in fragment:
         return None
     return next((kind for kind, words in _SPOKEN_OF if words & fragment.keys()), None)
+
+
+def as_spoken(fragment: Fragment) -> Fragment:
+    """The fragment with the kind of value that its keywords speak of as its `type`."""
+    kind = spoken_kind(fragment)
+    return fragment if kind is None else {**fragment, "type": kind}
 
 
 def has_value(fragments: Sequence[Fragment]) -> bool:

@@ -26,7 +26,7 @@ def refusal(permit: Permit | None, name: str, offered: Sequence[str]) -> str:
     if verdict is Verdict.WITHHELD:
         return f"not now: {permit.forced} has to be called first; {on_offer}"
     if verdict is Verdict.DENIED:
-        texts = (*permit.reasons[name], *permit.unlocks(name))
+        texts = tuple(dict.fromkeys((*permit.reasons[name], *permit.unlocks(name))))
         return f"not now: {'; '.join(texts) if texts else f'{name} is closed at this point'}; {on_offer}"
     return f"not now: {name} was not on offer in this turn; {on_offer}"
 

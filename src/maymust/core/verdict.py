@@ -107,6 +107,14 @@ class Voice:
         self.evidence: str | None = evidence
         self.unlock: str | None = unlock
 
+    @property
+    def reason(self) -> str | None:
+        """Why it closes its tool: what its rule says, or that the limits of several leave no call."""
+        rule = self.rule
+        if rule.reason or not rule.arguments or not rule.allowed or rule.hidden or rule.prevent_stop:
+            return rule.reason
+        return f"no call satisfies all that rules and schema say of {' and '.join(rule.arguments)}"
+
     def saying(self, rule: Rule) -> Voice:
         """The same voice with another rule on the same tool."""
         other = Voice.__new__(Voice)

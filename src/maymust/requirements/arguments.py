@@ -126,6 +126,8 @@ class ArgumentRequirement:
             *self._sources("from_output", "output", tools),
             *self._sources("from_argument", "arguments", tools),
         )
+        if not (self.each or self.optional or has_value([schema, self._bounds])):
+            raise PolicyError(f"{label}: {target} takes no value as {self.param} that satisfies all of this, so it could never be called")
         if self.each:
             schema = schema.get("items", {}) if isinstance(schema.get("items"), Mapping) else {}
         values = ValuesOf(self.one_of, sources, label, last_only=self.last_only, schema=schema, bounds=self._bounds)

@@ -75,6 +75,8 @@ class AskPermissionRequirement:
         label = self.name or "ask"
         include = None if self.include is None else self._names(tools, self.include, f"{label}: include")
         exclude = frozenset(self._names(tools, self.exclude, f"{label}: exclude"))
+        if include and exclude.issuperset(include):
+            raise PolicyError(f"{label}: exclude takes out all that include names ({', '.join(include)}), so nobody would be asked")
         return BoundAskPermission(self, None if include is None else tuple(name for name in include if name not in exclude), exclude)
 
     def rules(self, history: History, run: RunView, /) -> tuple[Rule, ...]:

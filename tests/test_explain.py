@@ -172,6 +172,15 @@ def test_an_absent_tool_is_no_way() -> None:
     assert explain(permit_of("", rule, present=["refund", "note"]), "refund").nothing
 
 
+def test_what_is_no_permit_and_no_name_is_an_error() -> None:
+    permit = Policy([], tools=["pay"]).permit()
+    wrong: Any = Policy([], tools=["pay"])
+    with pytest.raises(PolicyError, match=r"explain\(\) takes a Permit"):
+        explain(wrong, "pay")
+    with pytest.raises(PolicyError, match="the permit knows no tool called 3"):
+        explain(permit, 3)  # type: ignore[arg-type]
+
+
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(PolicyError, match="did you mean refund"):
         explain(permit_of(""), "refnd")

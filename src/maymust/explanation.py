@@ -11,6 +11,7 @@ from maymust.core.speakers import guard_of
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Spoken, Verdict
+from maymust.errors import PolicyError
 from maymust.requirements.bound_argument import BoundArgument
 from maymust.requirements.bound_conditional import BoundConditional
 from maymust.requirements.bound_same import BoundSame
@@ -90,6 +91,8 @@ def explain(permit: Permit, tool: str, *, limit: int = LIMIT) -> Explanation:
 
     limit  how many states are looked at for that way
     """
+    if not isinstance(permit, Permit):
+        raise PolicyError(f"explain() takes a Permit, such as policy.permit() or result.permits[0], got {permit!r:.80}")
     verdict, rules = permit.verdict(tool), permit.why(tool)
     evidence = tuple(_evidence(permit, tool, rules))
     if verdict in _OPEN:

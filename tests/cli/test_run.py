@@ -108,7 +108,7 @@ def test_explain_reads_the_state_of_a_run(here: Path) -> None:
 def test_explain_says_what_is_no_trace(here: Path) -> None:
     process(here, "run", "desk:agent", "Please.", "--state", "state.json")
     for arguments, says in (
-        (("desk.policy.yaml",), "this is not the JSON of a run state"),
+        (("desk.policy.yaml",), "desk.policy.yaml is neither a trace nor the state of a run"),
         (("nowhere",), "there is no such file"),
         ((".",), "this is no file"),
         (("state.json", "--step", "9"), "this run has 4 steps"),

@@ -123,3 +123,8 @@ def test_threads_that_add_to_one_version_do_not_meet() -> None:
         assert len({step.tool for step in history[1:]}) == 1
         assert history.count(history[1].tool) == 300
         assert history.total() == 301
+
+
+def test_an_outcome_that_is_none_is_told_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="'fine' is no outcome; the outcomes are ok, failed, denied, refused"):
+        History().add("pay", outcome="fine")

@@ -66,11 +66,13 @@ def test_replay_of_rules_in_python_is_undecided(here: Path) -> None:
 def test_what_cannot_be_replayed_is_told(here: Path) -> None:
     write(here, "bare.jsonl", '{"trace":1,"at":1,"run":"r","kind":"TraceStarted","data":{}}\n')
     write(here, "odd.jsonl", '{"trace":1,"at":1,"run":"r","kind":"TraceStarted","data":{}}\nodd\n')
+    write(here, "empty.jsonl", "")
     for arguments, says in (
+        (("empty.jsonl",), "empty.jsonl is empty"),
         (("bare.jsonl",), "does not say what the policy was"),
         (("odd.jsonl",), "odd.jsonl:2: this line is damaged"),
         (("nowhere.jsonl",), "there is no such file"),
-        (("desk.policy.yaml",), "this is not the JSON of a run state"),
+        (("desk.policy.yaml",), "desk.policy.yaml is neither a trace nor the state of a run"),
         (("-", "--policy", "-"), "only one of"),
     ):
         done = command(here, "replay", *arguments)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maymust import ConditionalRequirement, History, Policy, PolicyError, Rule, Tool, requirement
-from maymust.verify import Report, verify
+from maymust.verify import Report, supervise, verify
 
 TOOLS = ("lookup", "search")
 
@@ -78,3 +78,16 @@ def test_a_promise_that_cannot_be_meant_is_an_error() -> None:
 
     with pytest.raises(PolicyError, match="later: max_denials has to be a whole number above 0, got 0"):
         verify(Policy([Never()], tools=["lookup", Search()]))
+
+
+@pytest.mark.parametrize("function", [verify, supervise])
+def test_what_is_no_policy_and_no_list_of_tools_is_named(function: Any) -> None:
+    with pytest.raises(PolicyError, match=rf"{function.__name__}\(\) takes a Policy"):
+        function([ConditionalRequirement("pay")])
+    for given in ("pay", 3, pay):
+        with pytest.raises(PolicyError, match="may_fail has to be a list of tools"):
+            function(Policy([], tools=["pay"]), may_fail=given)
+
+
+def pay() -> None:
+    """Pay."""

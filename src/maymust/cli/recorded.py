@@ -48,6 +48,9 @@ def read_recording(path: str) -> Recording:
     except TraceError as error:
         raise UnusableError(str(error)) from error
     except (RunError, RecursionError) as error:
+        if not content.lstrip().startswith(b"{"):
+            what = "is empty" if not content.strip() else "is neither a trace nor the state of a run"
+            raise UnusableError(f"{path} {what}; `maymust run --trace FILE` and write_trace() write traces") from error
         raise UnusableError(f"{path}: {error}") from error
 
 

@@ -20,6 +20,10 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     """It was not admitted and never ran."""
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        raise ValueError(f"{value!r} is no outcome; the outcomes are {', '.join(cls)}")
+
     @property
     def is_invocation(self) -> bool:
         """True for `ok` and `failed`."""

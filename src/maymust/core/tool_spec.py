@@ -71,12 +71,14 @@ def target_text(target: Any) -> str:
     return name if isinstance(name, str) else str(getattr(target, "__name__", repr(target)))
 
 
-def closest(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names most like `name`, best first, at most three: for "did you mean"."""
+def closest(name: object, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names most like `name`, best first, at most three: for "did you mean". Nothing is like what is no text."""
+    if not isinstance(name, str):
+        return ()
     return tuple(difflib.get_close_matches(name, list(dict.fromkeys(names)), n=3, cutoff=0.6))
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> str:
+def did_you_mean(name: object, names: Iterable[str]) -> str:
     """Return `; did you mean a or b?`, or an empty text when nothing is close."""
     near = closest(name, names)
     return f"; did you mean {' or '.join(near)}?" if near else ""

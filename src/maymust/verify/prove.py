@@ -61,6 +61,7 @@ def verify(
     Raises PolicyError for names the policy does not know.
     """
     started = time.perf_counter()
+    check_policy(policy, "verify")
     check_number(max_turns, "max_turns")
     check_number(limit, "limit")
     world = World(policy.tools, may_fail=may_fail, may_be_denied=may_be_denied, present=present, loads=loads)
@@ -159,6 +160,12 @@ def _assumptions(survey: Survey) -> tuple[str, ...]:
     if survey.max_turns is not None:
         said.append("one call a turn")
     return tuple(said)
+
+
+def check_policy(policy: Any, function: str) -> None:
+    """Raise PolicyError for what is no policy."""
+    if not isinstance(policy, Policy):
+        raise PolicyError(f"{function}() takes a Policy, got {policy!r:.80}; load_policy(path) reads one, agent.policy is an agent's")
 
 
 def check_number(number: Any, name: str) -> None:

@@ -16,7 +16,7 @@ from maymust.core.tool_spec import FINAL_ANSWER, ToolLike
 from maymust.core.verdict import Extra
 from maymust.errors import DeadEndError
 from maymust.verify.automaton import Automaton
-from maymust.verify.prove import check_number
+from maymust.verify.prove import check_number, check_policy
 from maymust.verify.supervisor import LIMIT, Supervisor
 from maymust.verify.world import World
 
@@ -126,6 +126,7 @@ def supervise(
 
     Raises PolicyError for names the policy does not know. Supervising a supervised policy replaces its supervisor.
     """
+    check_policy(policy, "supervise")
     check_number(max_turns, "max_turns")
     check_number(limit, "limit")
     plain = policy.plain if isinstance(policy, SupervisedPolicy) else policy

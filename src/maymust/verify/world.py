@@ -37,8 +37,8 @@ class World:
 
 
 def _known(tools: Sequence[str], named: Iterable[object], where: str) -> tuple[str, ...]:
-    if isinstance(named, str):
-        raise PolicyError(f"{where} has to be a list of tools, got the text {named!r}")
+    if isinstance(named, str) or not isinstance(named, Iterable):
+        raise PolicyError(f"{where} has to be a list of tools, got {'the text ' if isinstance(named, str) else ''}{named!r}")
     names = tuple(tool_name(one) for one in named)  # type: ignore[arg-type]
     for name in names:
         if name not in tools:

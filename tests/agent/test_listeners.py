@@ -92,5 +92,5 @@ def test_an_answer_to_a_model_call_that_is_no_reply_is_an_error_and_no_answer_of
     def give(event: ModelCallStarted) -> None:
         event.output = answer
 
-    with pytest.raises(RunError, match="give a ModelReply or a text"):
+    with pytest.raises(RunError, match="a reply is a ModelReply"):
         paid((ModelCallStarted, give, True))

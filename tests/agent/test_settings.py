@@ -23,7 +23,7 @@ from maymust import (
     ShortenOutputs,
     tool,
 )
-from maymust.models import ScriptedModel, ToolCall, call
+from maymust.models import Capabilities, ModelReply, ScriptedModel, ToolCall, call
 
 
 @tool
@@ -195,3 +195,38 @@ def test_the_error_of_a_missing_answer_has_the_state_of_the_run() -> None:
     with pytest.raises(NoAnswerError) as caught:
         _ = result.output
     assert caught.value.state is result.state
+
+
+class Odd:
+    """A model of somebody else."""
+
+    name = "odd"
+    capabilities = Capabilities()
+
+    def __init__(self, reply: Any) -> None:
+        self.reply = reply
+
+    async def complete(self, request: Any) -> Any:
+        return self.reply
+
+    async def stream(self, request: Any) -> Any:
+        yield self.reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (None, "the model odd gave None"),
+        ("hello", "the model odd gave 'hello'"),
+        (ModelReply(text=None), "text=None"),  # type: ignore[arg-type]
+        (ModelReply(usage=None), "usage=None"),  # type: ignore[arg-type]
+        (ModelReply(calls=None), "calls=None"),  # type: ignore[arg-type]
+        (ModelReply(calls=(call("pay"),)), "gave a ScriptedCall for a call"),  # type: ignore[arg-type]
+        (ModelReply(calls=(ToolCall("c1", "pay", {"amount": 1}),)), "pay with a dict as raw_arguments"),  # type: ignore[arg-type]
+        (ModelReply(calls=(ToolCall("c1", None),)), "a tool called None, and a name is a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_model_that_gives_no_reply_is_named_and_the_run_can_go_on_from_its_state(reply: Any, said: str) -> None:
+    with pytest.raises(RunError, match=said) as caught:
+        Agent(Odd(reply), tools=[pay]).run_sync("pay")
+    assert agent().resume_sync(caught.value.state).answer == "done"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from maymust.agent import events
 from maymust.agent.actions import MessagesCompacted, ModelFailed
 from maymust.agent.compaction import Compacted, tokens_of, valid
 from maymust.agent.session import Session
-from maymust.models.chat_model import ModelReply
+from maymust.errors import RunError
+from maymust.models.chat_model import ModelReply, Usage
 from maymust.models.failures import ModelFailure, OutputError
-from maymust.models.message import Message
+from maymust.models.message import Message, ToolCall
 
 log: logging.Logger = logging.getLogger(__name__)
 
@@ -52,3 +54,22 @@ def note_failure(session: Session, number: int, failure: ModelFailure | OutputEr
     lost = failure.lost if isinstance(failure, ModelFailure) else ()
     session.apply(ModelFailed(failure.usage, tuple(one.ability for one in lost)))
     session.listeners.emit(events.ModelCallFailed(session.state.run_id, number, kind, attempts, str(failure)))
+
+
+def checked_reply(reply: Any, who: str) -> ModelReply:
+    """The reply. Raises RunError for what is none, and for one whose parts are not of the kinds they have to be: models are anybody's."""
+    if not isinstance(reply, ModelReply):
+        raise RunError(f"{who} gave {reply!r:.80}, and a reply is a ModelReply")
+    for name, kind in (("text", str), ("usage", Usage), ("calls", tuple | list)):
+        if not isinstance(getattr(reply, name), kind):
+            raise RunError(f"{who} gave a ModelReply with {name}={getattr(reply, name)!r:.80}")
+    for call in reply.calls:
+        # What stands in the arguments is not shown: there may be secrets in them.
+        if not isinstance(call, ToolCall):
+            raise RunError(f"{who} gave a {type(call).__name__} for a call, and a call is a ToolCall")
+        if not isinstance(call.name, str):
+            raise RunError(f"{who} asked for a tool called {call.name!r:.80}, and a name is a text")
+        if not isinstance(call.raw_arguments, str):
+            kind = type(call.raw_arguments).__name__
+            raise RunError(f"{who} asked for {call.name} with a {kind} as raw_arguments; give the text of a JSON object")
+    return reply

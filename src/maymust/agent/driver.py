@@ -25,7 +25,7 @@ from maymust.agent.actions import (
     RunTools,
 )
 from maymust.agent.answer_stream import AnswerStream, settle_answer, withdraw
-from maymust.agent.around_model_call import compact_conversation, note_failure, note_losses
+from maymust.agent.around_model_call import checked_reply, compact_conversation, note_failure, note_losses
 from maymust.agent.call_record import CallRecord
 from maymust.agent.call_runner import CallRunner
 from maymust.agent.fragments import check_rules
@@ -148,16 +148,16 @@ async def _call_model(session: Session, request: ModelRequest) -> None:
         if started.refusal is not None:
             raise RunError(f"the model call of turn {number} was refused: {started.refusal}")
         if started.output is not None:
-            reply = ModelReply(text=started.output) if isinstance(started.output, str) else started.output
-            if not isinstance(reply, ModelReply):
-                raise RunError(f"a listener answered the model call of turn {number} with {reply!r}; give a ModelReply or a text")
+            given = ModelReply(text=started.output) if isinstance(started.output, str) else started.output
+            reply = checked_reply(given, f"a listener to the model call of turn {number}")
     if reply is None:
         streams = session.listeners.any and any(map(session.listeners.wants, PIECES))
         try:
-            reply = await (_stream(session, request) if streams else session.model.complete(request))
+            given = await (_stream(session, request) if streams else session.model.complete(request))
         except (ModelFailure, OutputError) as failure:
             note_failure(session, number, failure)
             raise
+        reply = checked_reply(given, f"the model {session.model.name}")
     if reply.lost or reply.retries:
         note_losses(session, number, reply)
     before = session.state

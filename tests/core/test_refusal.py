@@ -46,3 +46,7 @@ def test_a_tool_that_was_not_on_offer_says_so() -> None:
 def test_a_name_without_a_permit_is_unknown() -> None:
     assert refusal(None, "serach", ("search",)) == "there is no tool called 'serach'; did you mean search? you may call: search"
     assert refusal(None, "zebra", ()) == "there is no tool called 'zebra'; no tool may be called now"
+
+
+def test_a_name_without_end_is_not_said_back_whole() -> None:
+    assert len(refusal(None, "n" * 100_000, ("search",))) < 200

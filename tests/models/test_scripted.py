@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -79,3 +80,9 @@ def test_runs_at_once_share_the_script_without_losing_a_turn() -> None:
 
 def test_it_is_a_chat_model() -> None:
     assert isinstance(ScriptedModel([]), ChatModel)
+
+
+@pytest.mark.parametrize("script", ["hello", call("search"), reply("hello"), [3], [None], [b"x"], [{"q": 1}]])
+def test_what_is_no_script_or_no_turn_is_told_when_it_is_made(script: Any) -> None:
+    with pytest.raises(TypeError, match=r"a script is a list of turns|is no turn of a script"):
+        ScriptedModel(script)

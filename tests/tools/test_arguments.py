@@ -290,7 +290,7 @@ class Closed(BaseModel):
         (Annotated[list[int], Field(max_length=1)], [1, 2], "it: list should have at most 1 item after validation, not 2; got [1, 2]"),
         (Path, 3, "it: is not a valid path"),
         (AwareDatetime, "2026-01-01T00:00:00", "it: should have timezone info"),
-        (Json[Any], "{", "it: invalid JSON: EOF while parsing an object"),
+        (Json, "{", "it: invalid JSON: EOF while parsing an object"),
         (Annotated[int, Field(gt=0)], -1, "it: expected greater than 0; got -1"),
     ],
 )

@@ -63,7 +63,8 @@ def checked_reply(reply: Any, who: str) -> ModelReply:
     for name, kind in (("text", str), ("usage", Usage), ("calls", tuple | list)):
         if not isinstance(getattr(reply, name), kind):
             raise RunError(f"{who} gave a ModelReply with {name}={getattr(reply, name)!r:.80}")
-    for call in reply.calls:
+    calls: list[Any] = list(reply.calls)
+    for call in calls:
         # What stands in the arguments is not shown: there may be secrets in them.
         if not isinstance(call, ToolCall):
             raise RunError(f"{who} gave a {type(call).__name__} for a call, and a call is a ToolCall")

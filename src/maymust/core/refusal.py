@@ -8,6 +8,9 @@ from maymust.core.permit import Permit
 from maymust.core.tool_spec import did_you_mean
 from maymust.core.verdict import Verdict
 
+_LONGEST = 100
+"""Characters of a name that are said back to a model which has made it up."""
+
 
 def refusal(permit: Permit | None, name: str, offered: Sequence[str]) -> str:
     """Return the text for a refused call.
@@ -22,7 +25,8 @@ def refusal(permit: Permit | None, name: str, offered: Sequence[str]) -> str:
     verdict = permit.verdict(name) if permit is not None and name in permit.tools else None
     if permit is None or verdict is None or verdict is Verdict.HIDDEN:
         near = did_you_mean(name, offered if permit is None else _visible(permit))
-        return f"there is no tool called '{name}'{near or ';'} {on_offer}"
+        shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+        return f"there is no tool called '{shown}'{near or ';'} {on_offer}"
     if verdict is Verdict.WITHHELD:
         return f"not now: {permit.forced} has to be called first; {on_offer}"
     if verdict is Verdict.DENIED:

@@ -9,7 +9,7 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,6 +67,8 @@ class ScriptedModel:
     """
 
     def __init__(self, turns: Iterable[Turn], *, capabilities: Capabilities | None = None, name: str = "scripted") -> None:
+        if isinstance(turns, str | ScriptedCall | ScriptedReply):
+            raise TypeError("a script is a list of turns: ScriptedModel([turn, ...])")
         self._replies = tuple(_numbered(_reply_of(turn) for turn in turns))
         self._requests: list[ModelRequest] = []
         self._lock = threading.Lock()
@@ -118,6 +120,8 @@ class ScriptedModel:
 def _reply_of(turn: Turn) -> ScriptedReply:
     if isinstance(turn, ScriptedReply):
         return turn
+    if isinstance(turn, bytes | Mapping) or not isinstance(turn, str | ScriptedCall | Iterable):
+        raise TypeError(f"{turn!r:.80} is no turn of a script; a turn is a text, call(...), a list of calls, or reply(...)")
     return reply(turn) if isinstance(turn, str | ScriptedCall) else reply(*turn)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from maymust.core.tool_spec import did_you_mean, tool_name
 from maymust.errors import PolicyError
@@ -36,10 +37,10 @@ class World:
         self.present: tuple[str, ...] = tuple(tools) if present is None else _known(tools, present, "present")
 
 
-def _known(tools: Sequence[str], named: Iterable[object], where: str) -> tuple[str, ...]:
+def _known(tools: Sequence[str], named: Any, where: str) -> tuple[str, ...]:
     if isinstance(named, str) or not isinstance(named, Iterable):
         raise PolicyError(f"{where} has to be a list of tools, got {'the text ' if isinstance(named, str) else ''}{named!r}")
-    names = tuple(tool_name(one) for one in named)  # type: ignore[arg-type]
+    names = tuple(tool_name(one) for one in named)
     for name in names:
         if name not in tools:
             raise PolicyError(f"{where}: the policy has no tool called {name}{did_you_mean(name, tools)}")

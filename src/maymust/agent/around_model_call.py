@@ -63,14 +63,17 @@ def checked_reply(reply: Any, who: str) -> ModelReply:
     for name, kind in (("text", str), ("usage", Usage), ("calls", tuple | list)):
         if not isinstance(getattr(reply, name), kind):
             raise RunError(f"{who} gave a ModelReply with {name}={getattr(reply, name)!r:.80}")
-    calls: list[Any] = list(reply.calls)
-    for call in calls:
+    for call in reply.calls:
+        kind, name, raw = _parts(call)
         # What stands in the arguments is not shown: there may be secrets in them.
-        if not isinstance(call, ToolCall):
-            raise RunError(f"{who} gave a {type(call).__name__} for a call, and a call is a ToolCall")
-        if not isinstance(call.name, str):
-            raise RunError(f"{who} asked for a tool called {call.name!r:.80}, and a name is a text")
-        if not isinstance(call.raw_arguments, str):
-            kind = type(call.raw_arguments).__name__
-            raise RunError(f"{who} asked for {call.name} with a {kind} as raw_arguments; give the text of a JSON object")
+        if not issubclass(kind, ToolCall):
+            raise RunError(f"{who} gave a {kind.__name__} for a call, and a call is a ToolCall")
+        if not isinstance(name, str):
+            raise RunError(f"{who} asked for a tool called {name!r:.80}, and a name is a text")
+        if not isinstance(raw, str):
+            raise RunError(f"{who} asked for {name} with a {type(raw).__name__} as raw_arguments; give the text of a JSON object")
     return reply
+
+
+def _parts(call: Any) -> tuple[type, Any, Any]:
+    return type(call), getattr(call, "name", None), getattr(call, "raw_arguments", None)

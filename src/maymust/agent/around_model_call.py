@@ -64,14 +64,14 @@ def checked_reply(reply: Any, who: str) -> ModelReply:
         if not isinstance(getattr(reply, name), kind):
             raise RunError(f"{who} gave a ModelReply with {name}={getattr(reply, name)!r:.80}")
     for call in reply.calls:
-        kind, name, raw = _parts(call)
+        made, asked, raw = _parts(call)
         # What stands in the arguments is not shown: there may be secrets in them.
-        if not issubclass(kind, ToolCall):
-            raise RunError(f"{who} gave a {kind.__name__} for a call, and a call is a ToolCall")
-        if not isinstance(name, str):
-            raise RunError(f"{who} asked for a tool called {name!r:.80}, and a name is a text")
+        if not issubclass(made, ToolCall):
+            raise RunError(f"{who} gave a {made.__name__} for a call, and a call is a ToolCall")
+        if not isinstance(asked, str):
+            raise RunError(f"{who} asked for a tool called {asked!r:.80}, and a name is a text")
         if not isinstance(raw, str):
-            raise RunError(f"{who} asked for {name} with a {type(raw).__name__} as raw_arguments; give the text of a JSON object")
+            raise RunError(f"{who} asked for {asked} with a {type(raw).__name__} as raw_arguments; give the text of a JSON object")
     return reply
 
 

@@ -150,7 +150,8 @@ def test_what_is_no_agent_is_told(here: Path) -> None:
         ("desk:broken", "raised KeyError: 'nothing'"),
         ("dsk:agent", "there is no module dsk"),
         ("desk.policy.yaml", "--tools MODULE"),
-        ("nowhere.policy.yaml", "--tools MODULE"),
+        ("nowhere.policy.yaml", "there is no policy file nowhere.policy.yaml"),
+        ("desk", "an agent in Python is written module:name"),
     ):
         done = process(here, "run", name, "Please.")
         assert (done.code, done.out) == (2, "")
@@ -183,6 +184,8 @@ def test_a_module_that_fails_to_import_is_told_with_its_line(here: Path) -> None
     done = process(here, "verify", "bad:policy", "--json")
     assert (done.code, done.out) == (2, "")
     assert "importing bad failed: ZeroDivisionError: division by zero (bad.py:2)" in done.err
+    write(here, "bad.py", "def broken(:\n")
+    assert process(here, "verify", "bad:policy").err.rstrip().endswith("SyntaxError: invalid syntax (bad.py, line 1)")
 
 
 def test_a_policy_file_with_tools_and_a_model_is_an_agent(here: Path) -> None:

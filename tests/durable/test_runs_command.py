@@ -109,3 +109,10 @@ def test_what_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
     assert command(tmp_path, "runs", "list").out == "no runs\n"
     done = command(tmp_path, "runs", "show", "abc")
     assert (done.code, "no runs begin with 'abc'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("arguments", [("show", ""), ("cancel", ""), ("send", "", "hello"), ("decide", "", "c1", "yes")])
+def test_an_empty_id_stands_for_no_run_also_where_there_is_only_one(shop: Path, arguments: tuple[str, ...]) -> None:
+    done = command(shop, "runs", *arguments)
+    assert (done.code, "no runs begin with ''" in done.err) == (2, True)
+    assert [row["status"] for row in json.loads(command(shop, "runs", "list", "--json").out)["runs"]] == ["paused"]

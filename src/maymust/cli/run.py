@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,8 @@ def _agent(arguments: argparse.Namespace) -> Agent[Any]:
     from maymust.cli.target import is_reference
 
     if not is_reference(arguments.agent):
+        if arguments.tools is None and not os.path.exists(arguments.agent):
+            raise UnusableError(f"there is no policy file {arguments.agent}; an agent in Python is written module:name")
         if arguments.tools is None:
             raise UnusableError("a policy file knows its tools by name only: give the module that has them, --tools MODULE")
         return agent_from_policy(arguments.agent, arguments.tools, arguments.model or "local", arguments.instructions or "")

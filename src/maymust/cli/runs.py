@@ -128,7 +128,8 @@ def _find(store: AnyStore, beginning: str) -> str:
     """The id of the run that begins so. Raises UnusableError."""
     from maymust.cli.console import UnusableError
 
-    found = store.find(beginning)
+    # Every id begins with an empty one: a variable of a script that is not set stands for no run, also where there is only one.
+    found = store.find(beginning) if beginning else []
     if len(found) != 1 and beginning not in found:
         raise UnusableError(f"{'several' if found else 'no'} runs begin with {beginning!r}; `maymust runs list` shows them")
     return beginning if beginning in found else found[0]

@@ -97,7 +97,9 @@ def shown_path(path: str) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """The innermost line of the user's own code."""
+    """The innermost line of the user's own code; a syntax error says itself where it is."""
+    if isinstance(error, SyntaxError):
+        return ""
     trace = error.__traceback__
     place = ""
     while trace is not None:

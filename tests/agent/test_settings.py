@@ -21,6 +21,7 @@ from maymust import (
     PolicyError,
     RunError,
     ShortenOutputs,
+    Templates,
     tool,
 )
 from maymust.models import Capabilities, ModelReply, ScriptedModel, ToolCall, call
@@ -230,3 +231,12 @@ def test_a_model_that_gives_no_reply_is_named_and_the_run_can_go_on_from_its_sta
     with pytest.raises(RunError, match=said) as caught:
         Agent(Odd(reply), tools=[pay]).run_sync("pay")
     assert agent().resume_sync(caught.value.state).answer == "done"
+
+
+@pytest.mark.parametrize(("template", "layout"), [("system", "stable"), ("status", "stable"), ("classic", "classic")])
+def test_words_of_the_prompt_that_are_no_text_are_an_error(template: str, layout: Any) -> None:
+    def words(*_: Any) -> None:
+        return None
+
+    with pytest.raises(PolicyError, match=rf"Templates\({template}=\.\.\.\) gave None"):
+        agent(templates=Templates(**{template: words}), prompt_layout=layout).run_sync("pay")

@@ -15,6 +15,7 @@ from maymust.agent.reducer import settle
 from maymust.agent.result import RunResult
 from maymust.agent.settings import of_kind
 from maymust.agent.state import RunState
+from maymust.agent.templates import said_by
 from maymust.agent.tool_choice import ToolMode, parse_choice
 from maymust.core.history import History
 
@@ -44,7 +45,7 @@ def first_state(
     messages = conversation(earlier, input, agent.model)
     state = RunState(
         run_id=run_id or uuid.uuid4().hex,
-        system=plan.templates.system(agent.instructions, plan.answers_in_text),
+        system=said_by("system", plan.templates.system(agent.instructions, plan.answers_in_text)),
         budget=of_kind("budget", budget, Budget, "a Budget") or agent.budget,
         messages=messages,
         history=history,

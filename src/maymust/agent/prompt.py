@@ -10,7 +10,7 @@ from maymust.agent.offers import offers_of
 from maymust.agent.plan import LoopPlan
 from maymust.agent.planning import plan_of
 from maymust.agent.state import RunState
-from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView, status_text
+from maymust.agent.templates import ALL_OPEN, GO_ON, StatusView, said_by, status_text
 from maymust.core.log import Log
 from maymust.core.permit import Permit
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -62,7 +62,7 @@ def build_request(state: RunState) -> ModelRequest:
         due = text or GO_ON
     menu = _menu(state, permit.hidden)
     if plan.layout == "classic":
-        system = plan.templates.classic(state.system, permit, (*state.tools, plan.final.tool))
+        system = said_by("classic", plan.templates.classic(state.system, permit, (*state.tools, plan.final.tool)))
         opening = Message("system", system) if system else None
         menu = tuple(tool for tool in menu if tool.name in allowed)
     else:
@@ -106,6 +106,7 @@ def _told(state: RunState, plan: LoopPlan, permit: Permit) -> tuple[tuple[str, .
     else:
         # Words of somebody else's may speak of the evidence, which changes with each step.
         allowed, choice, text = _in_words(permit, plan.answers_in_text, forceable, words)
+        said_by("status", text)
     if not text and state.last_status and plan.status_stays:
         # Where statuses stay, the last one has to be taken back when everything is open again.
         text = ALL_OPEN

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from maymust.core.narrowing import fragment_words
 from maymust.core.permit import Permit, Verdict
 from maymust.core.tool_spec import FINAL_ANSWER
+from maymust.errors import PolicyError
 from maymust.tools.function_tool import Tool
 
 RULES_OF_THE_GAME = (
@@ -19,6 +21,13 @@ ALL_OPEN = "All tools are open again."
 GO_ON = "Go on."
 MOST_VALUES = 20
 """So many values of an argument are named in a status; a model has read the others where they came from."""
+
+
+def said_by(template: str, words: Any) -> str:
+    """What a template gave. Raises PolicyError for what is no text: every provider would take it for something else."""
+    if not isinstance(words, str):
+        raise PolicyError(f"Templates({template}=...) gave {words!r:.80}, and the words of a prompt are a text")
+    return words
 
 
 @dataclass(frozen=True, slots=True)

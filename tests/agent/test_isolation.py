@@ -9,7 +9,20 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from maymust import Agent, AskPermissionRequirement, ConditionalRequirement, Decision, FunctionInvocationContext, tool
+import pytest
+
+from maymust import (
+    Agent,
+    AskPermissionRequirement,
+    ConditionalRequirement,
+    Decision,
+    FunctionInvocationContext,
+    History,
+    PolicyError,
+    RunView,
+    requirement,
+    tool,
+)
 from maymust.events import RunEvent
 from maymust.models import Capabilities, ScriptedModel, call
 
@@ -193,3 +206,25 @@ def test_two_agents_that_share_a_model_stream_only_their_own_events() -> None:
         assert not any("1/1" in text for text in texts_two)
 
     asyncio.run(scenario())
+
+
+def test_metadata_is_read_by_tools_and_rules_and_changed_by_neither() -> None:
+    @tool
+    async def note(context: FunctionInvocationContext) -> list[str]:
+        """Note."""
+        context.metadata["seen"] = object()  # type: ignore[index]
+        context.metadata["tags"].append("more")
+        return list(context.metadata["tags"])
+
+    model = ScriptedModel([call("note"), call("final_answer", answer="done")])
+    result = Agent(model, tools=[note]).run_sync("go", metadata={"tags": ["one"]})
+    assert result.steps[0].output == ["one"]
+    assert result.state.metadata == {"tags": ["one"]}
+    assert result.state.to_json()
+
+    @requirement(targets=["note"])
+    def writes(history: History, run: RunView) -> None:
+        run.metadata["seen"] = True  # type: ignore[index]
+
+    with pytest.raises(PolicyError, match=r"writes.* raised TypeError"):
+        Agent(ScriptedModel([]), tools=[note], requirements=[writes]).run_sync("go", metadata={"tags": []})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from maymust.agent.budget import spent
 from maymust.agent.ladder import RELAX
@@ -73,7 +74,9 @@ def _released_since(state: RunState, history: History) -> bool:
 def run_view(state: RunState, requirement: str = "", deps: object = None) -> RunView:
     """What a requirement sees of the run."""
     names = tuple(tool.name for tool in state.tools)
-    return RunView(state.memories.get(requirement, {}), names, state.metadata, deps, state.now, state.before, state.said)
+    # Read only: it is stored with the run, and a rule that wrote into it would speak to the others.
+    metadata = MappingProxyType(state.metadata)
+    return RunView(state.memories.get(requirement, {}), names, metadata, deps, state.now, state.before, state.said)
 
 
 def plan_turn(state: RunState) -> TurnPlan:

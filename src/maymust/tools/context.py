@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from maymust.tools.output import own_json
+
 if TYPE_CHECKING:
     from maymust.core.history import History
 
@@ -121,8 +123,9 @@ class FunctionInvocationContext:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata given to the run."""
-        return self._run.metadata
+        """The metadata given to the run. A copy: it is stored with the run, and nothing but the run changes it."""
+        copy: dict[str, Any] = own_json(dict(self._run.metadata))
+        return copy
 
     @property
     def deps(self) -> Any:

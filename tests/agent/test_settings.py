@@ -235,8 +235,6 @@ def test_a_model_that_gives_no_reply_is_named_and_the_run_can_go_on_from_its_sta
 
 @pytest.mark.parametrize(("template", "layout"), [("system", "stable"), ("status", "stable"), ("classic", "classic")])
 def test_words_of_the_prompt_that_are_no_text_are_an_error(template: str, layout: Any) -> None:
-    def words(*_: Any) -> None:
-        return None
-
+    words: Any = lambda *_: None  # noqa: E731
     with pytest.raises(PolicyError, match=rf"Templates\({template}=\.\.\.\) gave None"):
         agent(templates=Templates(**{template: words}), prompt_layout=layout).run_sync("pay")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from maymust import (
     PolicyError,
     RunError,
     ShortenOutputs,
+    SqliteStore,
     Templates,
     tool,
 )
@@ -238,3 +240,10 @@ def test_words_of_the_prompt_that_are_no_text_are_an_error(template: str, layout
     words: Any = lambda *_: None  # noqa: E731
     with pytest.raises(PolicyError, match=rf"Templates\({template}=\.\.\.\) gave None"):
         agent(templates=Templates(**{template: words}), prompt_layout=layout).run_sync("pay")
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_run_that_is_started_without_an_event_loop_says_what_to_use_instead(stored: bool, tmp_path: Path) -> None:
+    made = agent(store=SqliteStore(tmp_path / "runs.db") if stored else None)
+    with pytest.raises(RuntimeError, match=r"use agent\.run_sync\(\)"):
+        made.start("pay")

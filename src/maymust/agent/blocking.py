@@ -63,3 +63,11 @@ class _Helper(Generic[T]):
             # A loop that has just closed has nothing to cancel.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._task.cancel)
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """The event loop that runs here. Raises RuntimeError when there is none: a run has to be somewhere."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError("a run starts in a running event loop, and there is none here; use agent.run_sync() or resume_sync()") from None

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol
 from typing_extensions import TypeVar
 
 from maymust.agent.actions import Cancelled, MessageSent
+from maymust.agent.blocking import running_loop
 from maymust.agent.driver import drive
 from maymust.agent.events import MessageReceived, RunEvent, RunFinished
 from maymust.agent.inputs import check_parts, from_user, readable
@@ -57,7 +58,7 @@ class Run(Generic[T]):
         self._session = session
         self._stopped = False
         self._broken: Exception | None = None
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._task: asyncio.Task[RunResult[T]] = self._loop.create_task(self._main(), name=f"maymust run {session.state.run_id}")
         self._task.add_done_callback(self._over)
         session.hear_cancel(self.cancel)

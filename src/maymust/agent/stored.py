@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from maymust.agent.blocking import running_loop
 from maymust.agent.budget import Budget
 from maymust.agent.inputs import readable
 from maymust.agent.journal import Answer, Journal, Store
@@ -29,7 +29,7 @@ def begin(store: Store | None, state: RunState) -> Journal | None:
     """The journal of a new run; None without a store. Raises RuntimeError without an event loop: a run that is kept has to run."""
     if store is None:
         return None
-    asyncio.get_running_loop()
+    running_loop()
     return store.begin(state)
 
 
@@ -57,7 +57,7 @@ def resume(
         state.received = 0
         return state, begin(store, state)
     store = store_of(store)
-    asyncio.get_running_loop()
+    running_loop()
     run_id = given if isinstance(given, str) else given.run_id
     claimed = store.claim(run_id, {call_id: checked(call_id, answer) for call_id, answer in decisions.items()})
     try:

@@ -367,3 +367,22 @@ def test_a_handler_that_raises_a_tool_error_stops_the_run_with_and_without_middl
     )
     with pytest.raises(RunError, match=r"the handler of ask:pay raised ToolError about pay: nobody is there"):
         agent.run_sync("go")
+
+
+def test_a_yes_to_the_number_one_is_no_yes_to_true() -> None:
+    @tool
+    async def switch(on: bool | int | float) -> str:
+        """Switch."""
+        return repr(on)
+
+    async def changes(context: FunctionInvocationContext, call_next: Any) -> None:
+        if context.name == "switch" and context.deps is not None:
+            context.arguments = {"on": context.deps}
+        await call_next()
+
+    settings: dict[str, Any] = {"tools": [switch], "requirements": [AskPermissionRequirement("switch")], "middleware": [changes]}
+    paused = Agent(ScriptedModel([call("switch", on=1)]), **settings).run_sync("go").state
+    agent = Agent(ScriptedModel([DONE]), **settings)
+    again = agent.resume_sync(paused, {"c1": True}, deps=True)
+    assert [one.arguments for one in again.pending] == [{"on": True}]
+    assert agent.resume_sync(paused, {"c1": True}, deps=1).steps[0].text == "1"

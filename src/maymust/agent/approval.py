@@ -125,7 +125,12 @@ async def _line(prompt: str) -> str:
 
 def answer_given(approvals: tuple[Approval, ...], name: str, arguments: dict[str, Any]) -> Approval | None:
     """The answer this requirement has had about a call with these very arguments."""
-    return next((one for one in reversed(approvals) if one.requirement == name and one.arguments == arguments), None)
+    return next((one for one in reversed(approvals) if one.requirement == name and same(one.arguments, arguments)), None)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same. To Python 1, 1.0 and True are equal; what a person was shown is not."""
+    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def denial_text(answer: Approval) -> str:

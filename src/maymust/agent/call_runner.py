@@ -11,7 +11,7 @@ from typing import Any
 from maymust.agent import events
 from maymust.agent.actions import CallPending, Decided, ToolFinished, ToolStarted
 from maymust.agent.admission import call_permit
-from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about, reasons_to_ask
+from maymust.agent.approval import answer_given, ask_handler, denial_text, questions_about, reasons_to_ask, same
 from maymust.agent.body import BodyTimeout, run_body
 from maymust.agent.call_arguments import outside_of, read_arguments
 from maymust.agent.call_outcome import CallFailed, Done, Paused, answer_given_instead, render_given, shorten
@@ -186,7 +186,7 @@ class CallRunner:
     def _denied_before(self, parsed: Parsed) -> Done | None:
         """The outcome of a call that a person has said no to; what the no may have closed by now does not matter."""
         for answer in find_call(self._session.state.calls, self._record.call_id).approvals:
-            if not answer.allow and answer.arguments == parsed.json:
+            if not answer.allow and same(answer.arguments, parsed.json):
                 return Done(Outcome.DENIED, denial_text(answer), arguments=parsed.json)
         return None
 

@@ -17,7 +17,16 @@ TOGETHER: tuple[str, ...] = ("tests/durable/dbos/",)
 APART: tuple[str, ...] = ()
 """Files whose tests share nothing and take long."""
 
-FIRST: tuple[str, ...] = ("tests/durable/dbos/",)
+FIRST: tuple[str, ...] = (
+    "tests/durable/dbos/",
+    "tests/attack/test_attack.py",
+    "tests/docs/test_tutorial.py",
+    "tests/durable/test_kill_matrix.py",
+    "tests/verify/",
+    "tests/web/",
+    "tests/gateway/test_memory.py",
+    "tests/docs/test_site.py",
+)
 """What takes longest."""
 
 

@@ -17,9 +17,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Each of several processes has one processor. Two that want both wait for each other's threads, which takes thrice the time.
 if "PYTEST_XDIST_WORKER" in os.environ:
+    # One of several processes has one processor. Two whose threads want both wait for each other's, which takes thrice the time.
     os.environ.setdefault("OMP_THREAD_LIMIT", "1")
+
+    import hypothesis
+
+    # How long one example takes says little beside other work.
+    hypothesis.settings.register_profile("shared", deadline=None)
+    hypothesis.settings.load_profile("shared")
 
 
 @pytest.hookimpl(optionalhook=True)

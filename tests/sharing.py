@@ -1,7 +1,7 @@
 """How the tests are shared among processes (`pytest -n 2`, which is `make test`); a plain pytest runs them one after another.
 
-A file goes to one process as a whole, since its tests share what is dear to set up. `TOGETHER` and `APART` are the exceptions. What takes
-long comes first, so that no process is left alone with it at the end.
+A file goes to one process as a whole, since its tests share what is dear to set up. A folder in `TOGETHER` does so too. What takes long
+comes first, so that no process is left alone with it at the end.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER: tuple[str, ...] = ("tests/durable/dbos/",)
 """Folders that go to one process as a whole: they share a Postgres server."""
 
-APART: tuple[str, ...] = ()
-"""Files whose tests share nothing and take long."""
-
 FIRST: tuple[str, ...] = (
     "tests/durable/dbos/",
     "tests/attack/test_attack.py",
+    "tests/examples/test_support_desk.py",
+    "tests/models/test_local.py",
     "tests/docs/test_tutorial.py",
-    "tests/durable/test_kill_matrix.py",
-    "tests/verify/",
-    "tests/web/",
-    "tests/gateway/test_memory.py",
     "tests/docs/test_site.py",
+    "tests/gateway/test_scenarios.py",
+    "tests/examples/test_every_example.py",
+    "tests/models/test_attack.py",
+    "tests/web/",
+    "tests/durable/",
+    "tests/gateway/",
+    "tests/verify/",
 )
-"""What takes longest."""
+"""What takes longest, as `pytest --durations=0` tells it."""
 
 
 def unit(nodeid: str) -> str:
     """What a test goes to a process with."""
     file = nodeid.partition("::")[0]
-    if file in APART:
-        return nodeid
     return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 

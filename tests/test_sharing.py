@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.sharing import APART, FIRST, TOGETHER, place, unit
+from tests.sharing import FIRST, TOGETHER, place, unit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,4 +18,4 @@ def test_what_takes_long_comes_first() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    assert [name for name in (*TOGETHER, *APART, *FIRST) if not (ROOT / name).exists()] == []
+    assert [name for name in (*TOGETHER, *FIRST) if not (ROOT / name).exists()] == []

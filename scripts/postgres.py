@@ -115,9 +115,12 @@ class Postgres:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-        if self._made:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.stop()
+        finally:
+            # Also when whoever waits for the end is interrupted.
+            if self._made:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""

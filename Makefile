@@ -12,7 +12,7 @@ override QUESTION := $(value QUESTION)
 export QUESTION
 endif
 
-.PHONY: help demo test test-web screenshots test-adapters test-all-pythons package type-completeness soak lint types docs bench bench-peers eval clean
+.PHONY: help demo test test-web screenshots test-adapters test-all-pythons package type-completeness soak setup system lint types docs bench bench-peers eval clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -22,9 +22,9 @@ demo:  ## a support desk under rules, on a small local model; QUESTION="..." ask
 	$(SETUP) local,yaml
 	@$(RUN)/python -m examples.support_desk.demo
 
-test:  ## all tests
+test:  ## all tests, shared among the processors; JOBS=0 runs them one after another, in one process
 	$(SETUP) dev
-	@$(RUN)/python -m pytest
+	@$(RUN)/python -m pytest -n $(or $(JOBS),logical) --maxprocesses=8
 
 test-web:  ## the page, in a browser (chromium; as root on Debian it is installed when it is missing)
 	$(SETUP) dev
@@ -56,6 +56,13 @@ soak:  ## a million runs against a model that does what it likes, 10,000 policie
 	@$(RUN)/python -m benchmarks.bench_gateway --soak 100000
 	@$(RUN)/python -m tests.attack.soak
 	@MAYMUST_SOAK=$${MAYMUST_SOAK:-10000} $(RUN)/python -m pytest tests/verify
+
+setup:  ## the virtualenv with all that developing takes
+	$(SETUP) dev
+
+system:  ## what the tests need of the machine: chromium and, in CI, Postgres (installed as root on Debian and its like)
+	@$(PYTHON) scripts/chromium.py --install
+	@$(PYTHON) -m scripts.postgres install || [ -z "$$CI" ]
 
 lint:  ## style, and the direction of imports
 	$(SETUP) dev

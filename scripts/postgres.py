@@ -8,6 +8,8 @@ The system's own cluster, if there is one, is left alone.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import pwd
 import secrets
@@ -48,6 +50,16 @@ def install() -> Path:
     except NoPostgresError:
         if shutil.which("apt-get") is None or os.geteuid() != 0:
             raise
+    with Path(__file__).open("rb") as lock:
+        # Two processes of the tests may come at once.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with contextlib.suppress(NoPostgresError):
+            return binaries()
+        _install_package()
+        return binaries()
+
+
+def _install_package() -> None:
     settings = Path("/etc/postgresql-common/createcluster.conf")
     if not settings.exists():
         settings.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +70,6 @@ def install() -> Path:
         done = subprocess.run(["apt-get", *command], env=quiet, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise NoPostgresError(f"apt-get could not install postgresql: {done.stderr.strip()[-400:]}")
-    return binaries()
 
 
 class Postgres:
@@ -104,9 +115,12 @@ class Postgres:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
-        if self._made:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        try:
+            self.stop()
+        finally:
+            # Also when whoever waits for the end is interrupted.
+            if self._made:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""

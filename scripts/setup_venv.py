@@ -78,7 +78,17 @@ def make(directory: Path, python: Path) -> None:
 
 
 def install(python: Path, extra: str) -> None:
-    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--editable", f"{ROOT}[{extra}]"]
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--quiet",
+        "--no-compile",
+        "--editable",
+        f"{ROOT}[{extra}]",
+    ]
     for name in WHEELS_ONLY:
         command += ["--only-binary", name]
     done = subprocess.run(command, capture_output=True, text=True)

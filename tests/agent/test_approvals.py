@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -247,6 +248,7 @@ class Terminal:
     def until(self, text: str) -> str:
         """What comes up to `text`."""
         while text not in self._unread:
+            assert select.select([self._here], [], [], 60)[0], f"silent without {text!r}: {self._unread}"
             try:
                 data = os.read(self._here, 4096)
             except OSError:

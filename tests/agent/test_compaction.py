@@ -25,6 +25,11 @@ SCRIPT = [
 ]
 
 
+def kind(value: object) -> str:
+    """The name of its class, which is the same in each process."""
+    return type(value).__name__
+
+
 def agent(model: ChatModel, compaction: Compaction | None) -> Agent:
     return Agent(model, tools=[think, search, read], requirements=RULES[:4], loop_guard=None, compaction=compaction)
 
@@ -39,7 +44,7 @@ def breaks(model: ScriptedModel) -> int:
     return sum(after[: len(before)] != before for before, after in pairwise(prompts(model)))
 
 
-@pytest.mark.parametrize("compaction", [ShortenOutputs(limit=300, keep=100, length=20), Summarise(limit=300, keep=100)], ids=repr)
+@pytest.mark.parametrize("compaction", [ShortenOutputs(limit=300, keep=100, length=20), Summarise(limit=300, keep=100)], ids=kind)
 def test_verdicts_and_history_are_the_same_with_and_without(compaction: Compaction) -> None:
     plain = agent(ScriptedModel(SCRIPT), None).run_sync("go " * 50)
     script = [*SCRIPT] if isinstance(compaction, ShortenOutputs) else SCRIPT
@@ -63,7 +68,7 @@ class Interpreter(ScriptedModel):
         return await super().complete(request)
 
 
-@pytest.mark.parametrize("compaction", [ShortenOutputs(limit=300, keep=100, length=20), Summarise(limit=300, keep=100)], ids=repr)
+@pytest.mark.parametrize("compaction", [ShortenOutputs(limit=300, keep=100, length=20), Summarise(limit=300, keep=100)], ids=kind)
 def test_what_is_compacted_never_changes_twice(compaction: Compaction) -> None:
     model = Interpreter(SCRIPT)
     seen: list[ConversationCompacted] = []

@@ -34,7 +34,8 @@ def forked(directory: Path, *arguments: str) -> tuple[int, str, float, int]:
         code = 70
         with contextlib.suppress(BaseException):
             signal.alarm(int(SECONDS) * 5)
-            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+            most = mapped() + (2 << 30)
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
             os.chdir(directory)
             text = io.TextIOWrapper(os.fdopen(writing, "wb"), encoding="utf-8", errors="backslashreplace")
             sys.stdout = sys.stderr = text
@@ -49,6 +50,12 @@ def forked(directory: Path, *arguments: str) -> tuple[int, str, float, int]:
         output = pipe.read()
     _, status, usage = os.wait4(child, 0)
     return os.waitstatus_to_exitcode(status), output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024
+
+
+def mapped() -> int:
+    """Bytes of addresses that this process has, which is much where a model was loaded by a test before."""
+    told = Path("/proc/self/statm")
+    return int(told.read_text(encoding="ascii").split()[0]) * resource.getpagesize() if told.exists() else 0
 
 
 def computed() -> float:

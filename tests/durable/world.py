@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,13 +105,17 @@ class KillPlan:
     def at(self, call_id: str, point: str) -> None:
         """This point is reached."""
         if (call_id, point) == (self.call_id, self.point):
-            os.kill(os.getpid(), self.how)
+            self._end()
 
     def wrote(self, change: int) -> None:
         """A write is about to be made (0) or has been made (1)."""
         self.writes += change
         if self.after is not None and (self.writes == self.after if change else -self.after - 1 == self.writes):
-            os.kill(os.getpid(), self.how)
+            self._end()
+
+    def _end(self) -> None:
+        # To this thread: a signal to the process may be taken by another one, and this one goes on until that has had its turn.
+        signal.pthread_kill(threading.get_ident(), self.how)
 
 
 class KillingJournal:

@@ -49,7 +49,7 @@ class RawUpstream:
         self.seen: list[Got] = []
         self.left = threading.Event()
         self._answers = list(answers)
-        self._lock = threading.Lock()
+        self._come = threading.Condition()
         self._http = _Http(self)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -66,9 +66,15 @@ class RawUpstream:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._http.server_address[1]}"
 
+    def wait_for(self, count: int = 1) -> None:
+        """Wait until so many requests have come."""
+        with self._come:
+            assert self._come.wait_for(lambda: len(self.seen) >= count, 30), f"{len(self.seen)} requests came"
+
     def take(self, got: Got) -> Answer:
-        with self._lock:
+        with self._come:
             self.seen.append(got)
+            self._come.notify_all()
             return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 

@@ -213,12 +213,12 @@ def test_a_compressed_body_is_not_read(both: Any) -> None:
 
 
 def test_above_the_limit_a_client_is_told_to_come_again() -> None:
-    slow = Answer([0.6, json.dumps(chat_reply("x")).encode()])
+    slow = Answer([30.0, json.dumps(chat_reply("x")).encode()])
     with RawUpstream(slow) as upstream, gateway(OPEN, upstream.url, max_requests=1) as url, socket.socket() as first:
         host, _, port = url.removeprefix("http://").partition(":")
         first.connect((host, int(port)))
         first.sendall(head(f"content-length: {len(GOOD)}") + GOOD)
-        time.sleep(0.2)
+        upstream.wait_for()
         got = post(url, CHAT)
         assert (got.status_code, got.headers["retry-after"], fault(got)) == (503, "1", "busy")
 

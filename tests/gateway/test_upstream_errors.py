@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import socket
-import time
 from typing import Any
 
 import pytest
@@ -125,7 +124,7 @@ def test_when_the_client_leaves_the_upstream_is_let_go(body: dict[str, Any]) -> 
         head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
         with socket.create_connection((host, int(port))) as line:
             line.sendall(head.encode() + data)
-            time.sleep(0.3)
-        assert upstream.left.wait(5), "the upstream still writes"
+            upstream.wait_for()
+        assert upstream.left.wait(20), "the upstream still writes"
         told = 'outcome="disconnected"'
         assert told in counts(url, told)

@@ -155,9 +155,9 @@ class Agent(Generic[T]):
         """
         layers = (*self.middleware, *as_middleware(middleware))
         state = self.first_state(
-            input, previous=previous, carry_history=carry_history, metadata=metadata, budget=budget, tool_choice=tool_choice
+            input, previous=previous, carry_history=carry_history, deps=deps, metadata=metadata, budget=budget, tool_choice=tool_choice
         )
-        return Run(self._session(state, layers, deps, begin(self.store, state)))
+        return Run(self._session(state, layers, begin(self.store, state)))
 
     async def run(self, input: Input, **settings: Any) -> RunResult[T]:
         """Run to the end, or to a question for a person. Takes what `start` takes.
@@ -214,9 +214,9 @@ class Agent(Generic[T]):
     ) -> Run[T]:
         """`resume` as a `Run`, to listen to its events."""
         layers = (*self.middleware, *as_middleware(middleware))
-        settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "allow_policy_change": allow_policy_change}
+        settings: dict[str, Any] = {"budget": budget, "tools": tools or (), "deps": deps, "allow_policy_change": allow_policy_change}
         resumed, journal = resume(self.store, self.plan, self.model, state, decisions or {}, **settings)
-        return Run(self._session(resumed, layers, deps, journal, recovers=True))
+        return Run(self._session(resumed, layers, journal, recovers=True))
 
     def decide(self, run_id: str, decisions: Mapping[str, bool | Answer], *, by: str | None = None) -> None:
         """Note decisions about calls of a stored run, also while it runs; `resume` goes on with them. The first one about a call counts.
@@ -251,15 +251,12 @@ class Agent(Generic[T]):
         """`resume` for code that is not async."""
         return blocking(self.resume(state, decisions, **settings))
 
-    def _session(
-        self, state: RunState, layers: tuple[Any, ...], deps: Any, journal: Journal | None = None, *, recovers: bool = False
-    ) -> Session:
+    def _session(self, state: RunState, layers: tuple[Any, ...], journal: Journal | None, *, recovers: bool = False) -> Session:
         return Session(
             plan=self.plan,
             model=self.model,
             state=state,
             middleware=layers,
-            deps=deps,
             show_errors=self.show_errors,
             journal=journal,
             recovers=recovers,
@@ -271,6 +268,7 @@ class Agent(Generic[T]):
         *,
         previous: RunResult[Any] | RunState | None = None,
         carry_history: bool = False,
+        deps: Any = None,
         metadata: Mapping[str, Any] | None = None,
         budget: Budget | None = None,
         tool_choice: ToolMode | None = None,
@@ -291,6 +289,7 @@ class Agent(Generic[T]):
             tool_choice=tool_choice,
             run_id=run_id,
             caller=caller,
+            deps=deps,
         )
 
 

@@ -34,6 +34,7 @@ def first_state(
     tool_choice: ToolMode | None,
     run_id: str | None,
     caller: RunState | None,
+    deps: Any,
 ) -> RunState:
     """See `Agent.first_state`."""
     plan = agent.plan
@@ -63,6 +64,7 @@ def first_state(
         said=() if caller is not None else (*(earlier.said if earlier is not None else ()), *words_of(as_messages(input))),
         last_status=earlier.last_status if earlier is not None and plan.status_stays else "",
         plan=plan,
+        deps=deps,
         tools=plan.tools,
         present=plan.present,
     )

@@ -125,7 +125,7 @@ async def _start(session: Session) -> None:
         for requirement in session.plan.policy.requirements:
             hook = getattr(requirement, "on_start", None)
             if hook is not None:
-                view = replace(run_view(session.state, requirement.name, session.deps), memory={})
+                view = replace(run_view(session.state, requirement.name), memory={})
                 answer = hook(view)
                 if inspect.isawaitable(answer):
                     await answer
@@ -263,7 +263,7 @@ async def _evaluate(session: Session, names: tuple[str, ...]) -> None:
             continue
         before = state.memories.get(requirement.name)
         memory = copy.deepcopy(before) if before else {}
-        view = run_view(state, requirement.name, session.deps)
+        view = run_view(state, requirement.name)
         view = replace(view, memory=memory, now=now)
         try:
             said: Any = requirement.rules(history, view)

@@ -53,7 +53,7 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
     mode = state.choice.mode if state.choice is not None and state.choice.mode != "required" else None
     return plan.policy.permit(
         history,
-        run=run_view(state) if state.metadata or state.now is not None or state.before or plan.reads_said else None,
+        run=run_view(state) if _is_seen(state, plan) else None,
         memories=state.memories or None,
         extra=(*standing, *more) if more else standing,
         given=given,
@@ -61,6 +61,11 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
         mode=mode,
         present=state.tools,
     )
+
+
+def _is_seen(state: RunState, plan: LoopPlan) -> bool:
+    """Whether there is anything in the run that a rule could see beside the history."""
+    return bool(state.metadata) or state.deps is not None or state.now is not None or bool(state.before) or plan.reads_said
 
 
 def _released_since(state: RunState, history: History) -> bool:
@@ -71,12 +76,12 @@ def _released_since(state: RunState, history: History) -> bool:
     return any(step.outcome is Outcome.OK and choice.released_by(step.tool) for step in history[known:])
 
 
-def run_view(state: RunState, requirement: str = "", deps: object = None) -> RunView:
+def run_view(state: RunState, requirement: str = "") -> RunView:
     """What a requirement sees of the run."""
     names = tuple(tool.name for tool in state.tools)
     # Read only: it is stored with the run, and a rule that wrote into it would speak to the others.
     metadata = MappingProxyType(state.metadata)
-    return RunView(state.memories.get(requirement, {}), names, metadata, deps, state.now, state.before, state.said)
+    return RunView(state.memories.get(requirement, {}), names, metadata, state.deps, state.now, state.before, state.said)
 
 
 def plan_turn(state: RunState) -> TurnPlan:

@@ -47,7 +47,7 @@ from maymust.agent.planning import plan_of, plan_turn
 from maymust.agent.prompt import build_request
 from maymust.agent.state import RunState
 from maymust.agent.turn import GivenRules
-from maymust.errors import PermitError, RunError
+from maymust.errors import PermitError, PolicyError, RunError
 
 
 def next_action(state: RunState) -> Action:
@@ -128,7 +128,8 @@ def _settle_plan(state: RunState) -> bool:
         state.given = {name: replace(given, at=len(state.history)) for name, given in state.given.items()}
     try:
         coming = plan_turn(state)
-    except PermitError as fault:
+    except (PermitError, PolicyError) as fault:
+        # Raised by whoever asks what comes next: a state that waits for its deps can be made all the same.
         state.failure = fault
         return False
     if coming.ends is not None:

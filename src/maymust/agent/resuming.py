@@ -30,6 +30,7 @@ def prepare_resume(
     *,
     budget: Budget | None = None,
     tools: Iterable[Any] = (),
+    deps: Any = None,
     allow_policy_change: bool = False,
     may_be_over: bool = False,
     said: Iterable[MessageSent] = (),
@@ -39,7 +40,7 @@ def prepare_resume(
     `may_be_over` takes a run that has its answer as it is: whoever resumes it wants the result.
     `said` is what was sent to the run meanwhile: it is there before the next turn is planned.
     """
-    new = attach(hear(before, said), plan, tuple(tools), allow_policy_change)
+    new = attach(hear(before, said), plan, tuple(tools), deps, allow_policy_change)
     waiting = [call.call_id for call in pending_calls(new)]
     for call_id in decisions:
         if call_id not in waiting:
@@ -57,7 +58,7 @@ def prepare_resume(
     return new
 
 
-def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], allow_policy_change: bool) -> RunState:
+def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], deps: Any, allow_policy_change: bool) -> RunState:
     """A copy of the state that belongs to this plan, and so do the states of its child agents.
 
     Raises RunError for a state of another policy, a missing tool, or a child whose agent is not there any more.
@@ -65,6 +66,7 @@ def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], allow_polic
     new = before.fork()
     _check_same_policy(new, plan, allow_policy_change)
     new.plan, new.policy_hash, new.policy = plan, plan.fingerprint, plan.description
+    new.deps = deps
     restore_tools(new, plan.known, tools)
     if new.phase == "model":
         # The permit of a turn is made anew from the same state; the request is asked again.
@@ -75,7 +77,7 @@ def attach(before: RunState, plan: LoopPlan, tools: tuple[Any, ...], allow_polic
         tool = next((one for one in new.tools if one.name == record.name), None)
         if not isinstance(tool, ChildTool):
             raise RunError(f"call {call_id!r} is under way in the child agent {record.name!r}, which this agent does not have")
-        children[call_id] = attach(child, tool.agent.plan, tools, allow_policy_change)
+        children[call_id] = attach(child, tool.agent.plan, tools, deps, allow_policy_change)
     new.children = children
     new.calls = tuple(map(_without_secrets, new.calls))
     if new.phase != "ended":

@@ -40,7 +40,6 @@ class Session:
         model: ChatModel,
         state: RunState,
         middleware: tuple[Middleware, ...] = (),
-        deps: Any = None,
         show_errors: bool = True,
         fold: Callable[[RunState, Event], RunState] = apply,
         journal: Journal | None = None,
@@ -60,7 +59,6 @@ class Session:
         self.deciding: float | None = None
         # Pieces of an answer were shown that is neither committed nor withdrawn; before a pause, perhaps.
         self.tentative: bool = any(record.name == FINAL_ANSWER and record.status != "done" for record in state.calls)
-        self._deps = deps
         self._fold = fold if journal is None else journal.fold
         self._journal = journal
         self._closed = False
@@ -114,7 +112,7 @@ class Session:
     @property
     def deps(self) -> Any:
         """The run's deps."""
-        return self._deps
+        return self.state.deps
 
     def add_tools(self, call_id: str, tools: tuple[Any, ...]) -> None:
         """Note tools that a call adds; they count if the call succeeds."""

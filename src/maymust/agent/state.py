@@ -97,6 +97,7 @@ class RunState:
     received: int = 0
     # Not data: given by the agent, never stored.
     plan: LoopPlan | None = field(default=None, repr=False)
+    deps: Any = field(default=None, repr=False)
     tools: tuple[Tool, ...] = field(default=(), repr=False)
     arriving: Mapping[str, Tool] = field(default_factory=dict, repr=False)
     coming: TurnPlan | None = field(default=None, repr=False)

@@ -42,10 +42,11 @@ def resume(
     *,
     budget: Budget | None = None,
     tools: Iterable[Any] = (),
+    deps: Any = None,
     allow_policy_change: bool = False,
 ) -> tuple[RunState, Journal | None]:
     """The state to go on from, and the journal that keeps it where there is a store. Raises RunError, and leaves the run as it was then."""
-    settings: dict[str, Any] = {"budget": budget, "tools": tools, "allow_policy_change": allow_policy_change}
+    settings: dict[str, Any] = {"budget": budget, "tools": tools, "deps": deps, "allow_policy_change": allow_policy_change}
     given = run.state if isinstance(run, RunResult) else run
     if not isinstance(given, RunState | str):
         raise TypeError(f"resume() takes a RunState, a RunResult or the id of a run in the store, not {type(given).__name__}")

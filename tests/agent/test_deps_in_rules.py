@@ -20,7 +20,7 @@ def pay(to: str) -> str:
 
 def is_admin(history: History, run: RunView) -> bool:
     """Whether the user of this run may pay."""
-    return run.deps["role"] == "admin"
+    return bool(run.deps["role"] == "admin")
 
 
 def agent(*turns: Any, **settings: Any) -> Agent:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from maymust import Agent, Budget, ConditionalRequirement, tool
+from maymust.models import ScriptedModel, call
 from maymust.models.capabilities import Capabilities
 from maymust.models.chat_model import ModelDelta, ModelReply, ModelRequest
 from maymust.models.message import ToolCall
@@ -48,6 +49,30 @@ async def think(thought: str) -> str:
     return "thought"
 
 
+def calls_of_a_batch(size: int) -> int:
+    """How many functions are called in a run whose only batch has so many calls, a quarter of them over the limit."""
+    count = 0
+
+    def watch(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    batch = [call("search", q=str(number)) for number in range(size)]
+    limit = ConditionalRequirement("search", max_invocations=size * 3 // 4)
+    agent = Agent(ScriptedModel([batch, call("final_answer", answer="done")]), tools=[search], requirements=[limit])
+
+    async def run() -> int:
+        sys.setprofile(watch)
+        try:
+            result = await agent.run("go")
+        finally:
+            sys.setprofile(None)
+        return sum(step.outcome == "ok" for step in result.steps)
+
+    assert asyncio.run(run()) == size * 3 // 4 + 1
+    return count
+
+
 def calls_between(first: int, last: int) -> int:
     """How many functions are called from turn `first` to turn `last` of one run."""
     count = 0
@@ -81,3 +106,7 @@ def test_a_late_step_takes_as_many_calls_as_an_early_one(late: int) -> None:
 
 def test_a_step_stays_within_its_allowance_of_calls() -> None:
     assert calls_between(20, 120) / 100 <= 300
+
+
+def test_a_batch_of_twice_as_many_calls_takes_at_most_four_times_the_work() -> None:
+    assert calls_of_a_batch(160) <= 4 * calls_of_a_batch(80)

@@ -48,7 +48,8 @@ class Pass:
     """The permit as plain data.
 
     bounds, askers  by tool: fragments of its arguments, and who asks about it
-    owed            the requirements that keep the run from stopping; `owed_tools` what they ask for, `wanted_tools` also what lapsed
+    owed            the requirements that keep the run from stopping; `left_by_answer` those of them that an answer does not meet,
+                    `owed_tools` what they ask for, `wanted_tools` also what lapsed
     """
 
     tools: tuple[str, ...]
@@ -61,6 +62,7 @@ class Pass:
     tool_choice: str
     may_stop: bool
     owed: tuple[str, ...]
+    left_by_answer: tuple[str, ...]
     owed_tools: tuple[str, ...]
     wanted_tools: tuple[str, ...]
     bounds: dict[str, list[Mapping[str, Mapping[str, Any]]]]
@@ -325,6 +327,8 @@ def _whole_set(
         tool_choice=choice,
         may_stop=may_stop,
         owed=tuple(dict.fromkeys(rule.by for rule in owing)),
+        # A force of the answer is met by the answer, so nothing of it is left undone when there is one.
+        left_by_answer=tuple(dict.fromkeys(rule.by for rule in owing if not (rule.forced and rule.target == FINAL))),
         owed_tools=tuple(dict.fromkeys(rule.target for rule in owing)),
         wanted_tools=tuple(dict.fromkeys(rule.target for rule in said if rule.prevents)),
         bounds={tool: [rule.arguments for rule in said if rule.target == tool and rule.arguments] for tool in tools},

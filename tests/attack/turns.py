@@ -245,7 +245,9 @@ class Turns:
         """What keeps the run from stopping at its end (None: there is no permit), and names about which opinions may differ."""
         pairs = [pair for pair in self.pairs() if pair[:2] != (FINAL, "ok")]
         try:
-            return set(self.ask(pairs).owed) - {"tool_choice"}, {"tool_choice"}
+            permit = self.ask(pairs)
+            owed = permit.left_by_answer if self.record.end in ("final_answer", "text_answer") else permit.owed
+            return set(owed) - {"tool_choice"}, {"tool_choice"}
         except NoPermit:
             return None, set()
 

@@ -24,11 +24,18 @@ INVOCATIONS = (Outcome.OK, Outcome.FAILED)
 def admit_waiting(state: RunState) -> None:
     """Decide every waiting call that can be decided now; note in `state.stale` whose rules are needed for the others."""
     state.stale = ()
+    undecided: set[str] = set()
     for index, record in enumerate(state.calls):
-        if record.status != "waiting":
+        if record.status == "done":
+            # What it came to may make sure what was not sure before it.
+            undecided.clear()
+        if record.status != "waiting" or record.name in undecided:
+            # Behind a call of the same tool that has to wait there is only more to wait for.
             continue
         decided = _judge_final(state, index) if record.name == FINAL_ANSWER else _judge(state, index)
-        if decided is not None:
+        if decided is None:
+            undecided.add(record.name)
+        else:
             state.calls = (*state.calls[:index], decided, *state.calls[index + 1 :])
 
 

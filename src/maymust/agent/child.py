@@ -77,7 +77,9 @@ class ChildTool(Tool):
         if budget is None:
             raise ToolError(f"{self.name} was not started: the budget of the run leaves nothing for it")
         # An id of its own that is the same in every replay.
-        state = agent.first_state(task, metadata=parent.metadata, budget=budget, run_id=f"{parent.run_id}/{call_id}", caller=parent, deps=parent.deps)
+        state = agent.first_state(
+            task, metadata=parent.metadata, budget=budget, run_id=f"{parent.run_id}/{call_id}", caller=parent, deps=parent.deps
+        )
         state.own_budget = agent.budget
         return state
 

@@ -207,7 +207,7 @@ class Walk(Calls):
         if record.tasks_left:
             self.problem("3.5", f"{record.tasks_left} tasks were left over")
         if record.end in ("final_answer", "text_answer", "stalled", "budget"):
-            expected, optional = self.owed()
+            expected, optional = self.owed(answered=record.end in ("final_answer", "text_answer"))
             if expected is not None and not (expected - optional <= set(record.unmet) <= expected | optional):
                 self.problem("3.6", f"unmet is {record.unmet}, and owed was {sorted(expected)}")
         for text in check_messages(record):

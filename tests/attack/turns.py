@@ -241,12 +241,12 @@ class Turns:
         if requirement in self.remembering:
             self.remembered.setdefault(requirement, {})[tool] = answer
 
-    def owed(self) -> tuple[set[str] | None, set[str]]:
+    def owed(self, *, answered: bool) -> tuple[set[str] | None, set[str]]:
         """What keeps the run from stopping at its end (None: there is no permit), and names about which opinions may differ."""
         pairs = [pair for pair in self.pairs() if pair[:2] != (FINAL, "ok")]
         try:
             permit = self.ask(pairs)
-            owed = permit.left_by_answer if self.record.end in ("final_answer", "text_answer") else permit.owed
+            owed = permit.left_by_answer if answered else permit.owed
             return set(owed) - {"tool_choice"}, {"tool_choice"}
         except NoPermit:
             return None, set()

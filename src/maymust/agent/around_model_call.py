@@ -60,20 +60,29 @@ def checked_reply(reply: Any, who: str) -> ModelReply:
     """The reply. Raises RunError for what is none, and for one whose parts are not of the kinds they have to be: models are anybody's."""
     if not isinstance(reply, ModelReply):
         raise RunError(f"{who} gave {reply!r:.80}, and a reply is a ModelReply")
-    for name, kind in (("text", str), ("usage", Usage), ("calls", tuple | list)):
-        if not isinstance(getattr(reply, name), kind):
-            raise RunError(f"{who} gave a ModelReply with {name}={getattr(reply, name)!r:.80}")
-    for call in reply.calls:
-        made, asked, raw = _parts(call)
-        # What stands in the arguments is not shown: there may be secrets in them.
-        if not issubclass(made, ToolCall):
-            raise RunError(f"{who} gave a {made.__name__} for a call, and a call is a ToolCall")
-        if not isinstance(asked, str):
-            raise RunError(f"{who} asked for a tool called {asked!r:.80}, and a name is a text")
-        if not isinstance(raw, str):
-            raise RunError(f"{who} asked for {asked} with a {type(raw).__name__} as raw_arguments; give the text of a JSON object")
+    if not _is_whole(reply):
+        raise RunError(f"{who} {_fault_of(reply)}")
     return reply
 
 
-def _parts(call: Any) -> tuple[type, Any, Any]:
-    return type(call), getattr(call, "name", None), getattr(call, "raw_arguments", None)
+def _is_whole(reply: Any) -> bool:
+    whole = isinstance(reply.text, str) and isinstance(reply.usage, Usage) and isinstance(reply.calls, (tuple, list))
+    return whole and not any(map(_call_fault, reply.calls))
+
+
+def _fault_of(reply: Any) -> str:
+    for name, kind in (("text", str), ("usage", Usage), ("calls", tuple | list)):
+        if not isinstance(getattr(reply, name), kind):
+            return f"gave a ModelReply with {name}={getattr(reply, name)!r:.80}"
+    return next(filter(None, map(_call_fault, reply.calls)))
+
+
+def _call_fault(call: Any) -> str:
+    # What stands in the arguments is not shown: there may be secrets in them.
+    if not issubclass(type(call), ToolCall):
+        return f"gave a {type(call).__name__} for a call, and a call is a ToolCall"
+    if not isinstance(call.name, str):
+        return f"asked for a tool called {call.name!r:.80}, and a name is a text"
+    if not isinstance(call.raw_arguments, str):
+        return f"asked for {call.name} with a {type(call.raw_arguments).__name__} as raw_arguments; give the text of a JSON object"
+    return ""

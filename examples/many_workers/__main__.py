@@ -5,6 +5,8 @@ python -m examples.many_workers [--store URL] [--workers N] [--tickets N] [--mod
 URL is postgresql://USER:PASSWORD@HOST/DATABASE; without it the runs are kept in a temporary SQLite file.
 """
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import os
@@ -14,11 +16,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maymust import Agent, MaymustError
-from maymust.durable import DbosStore
 
 from .agents import LEDGER, MODEL, PRICES, Ledger, make_agent
+
+if TYPE_CHECKING:
+    from maymust.durable import DbosStore
 
 LARGEST = 12_000
 """The person who is asked about large sums agrees up to so many cents."""
@@ -62,6 +67,8 @@ def file_store(folder: str) -> str:
 
 def work(url: str, ledger: Path, agent: Agent[str], asked: argparse.Namespace) -> int:
     """Submit the tickets, let the workers settle them, kill one of them meanwhile, and look at the ledger. 0 when it is as it should be."""
+    from maymust.durable import DbosStore  # says what to install where DBOS is missing, and main prints it
+
     store = DbosStore(url)
     tickets = list(PRICES)[: asked.tickets]
     try:
@@ -96,7 +103,7 @@ def main() -> int:
         try:
             agent = make_agent(asked.model)
             return work(asked.store or file_store(folder), Path(folder) / "ledger.db", agent, asked)
-        except (MaymustError, TimeoutError, ValueError) as error:
+        except (MaymustError, ImportError, TimeoutError, ValueError) as error:
             print(error, file=sys.stderr)
             return 1
 

@@ -59,6 +59,8 @@ async def demo(question: str) -> int:
     shop, result = await show_run(question, rules=True)
     if question == QUESTION:
         print("  and it is the right one" if is_the_right_change(shop) else "  but not what was asked for: 40 dollars for order 1007")
+    elif changes(shop):
+        print("  whether it was asked for is no rule here: that would be a person's to say, `ask: refund`")
     free_shop, free = await show_run(question, rules=False)
     print("\nthe difference")
     for label, one, own in (("with rules", result, shop), ("without", free, free_shop)):

@@ -200,3 +200,31 @@ def test_an_error_of_usage_begins_with_the_command_as_it_is_typed(here: Path, ar
     done = command(here, *arguments)
     assert done.code == 2
     assert f"\nmaymust {name}: error: the following arguments are required" in done.err
+
+
+def test_tools_that_may_fail_can_be_named_one_at_a_time_or_together(here: Path) -> None:
+    rules = "{pay: {conditional: hold, followed_by: pay}, once: {conditional: pay, max_attempts: 1}}"
+    write(here, "seat.policy.yaml", f"version: 1\ntools: [hold, pay]\nrules: {rules}\n")
+    apart = command(here, "verify", "seat.policy.yaml", "--may-fail", "pay", "--may-fail", "hold")
+    assert apart.code == 1
+    assert "assumed: hold and pay may fail" in apart.out
+    assert apart == command(here, "verify", "seat.policy.yaml", "--may-fail", "pay,hold")
+    calls = command(here, "check", "seat.policy.yaml", "--calls", "hold", "--calls", "pay")
+    assert calls == command(here, "check", "seat.policy.yaml", "--calls", "hold,pay")
+    assert "✓ 2. pay" in calls.out
+
+
+def test_an_option_that_is_not_there_is_an_error_of_its_command_with_the_one_that_was_meant(here: Path) -> None:
+    done = command(here, "check", "r.policy.yaml", "--call", "think")
+    assert done.code == 2
+    assert "usage: maymust check" in done.err
+    assert "unrecognized arguments: --call think; did you mean --calls?" in done.err
+    assert "did you mean" not in command(here, "schema", "x").err
+    assert "did you mean --tenant?" in command(here, "runs", "submit", "a:b", "hello", "--tenent=x").err
+
+
+def test_a_path_of_python_code_is_answered_with_the_name_to_write(here: Path) -> None:
+    for arguments in (("verify", "./app/agents.py:desk"), ("run", "app/agents.py:desk", "hello")):
+        done = command(here, *arguments)
+        assert (done.code, "what is in Python is named by its module, app.agents:desk" in done.err) == (2, True)
+    assert "agents:NAME" in command(here, "check", "agents.py").err

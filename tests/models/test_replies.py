@@ -199,3 +199,7 @@ def test_models_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model_by_name("anthropic:claude-opus-5-5").capabilities.prefix_bound
     with pytest.raises(PolicyError, match="anthropic"):
         model_by_name("antropic:claude")
+    for text in ("gpt-6-sol", "ollama:qwen3"):
+        with pytest.raises(PolicyError, match='base_url="http://') as failed:
+            model_by_name(text)
+        assert ("the provider is missing" in str(failed.value)) == (":" not in text)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from maymust import Agent, RunResult
 from maymust.events import ModelCallFailed, ModelRetried, RunEvent, RunFinished, TextDelta
-from maymust.models import Usage, call
+from maymust.models import ChatModel, Usage, call
+from maymust.models.anthropic import AnthropicModel
+from maymust.models.by_name import model_by_name
 from maymust.models.chat_model import Price
 from maymust.models.failures import ModelFailure
+from maymust.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from tests.models.adapters import APIS, opened
 from tests.models.agents import think
 from tests.models.picky import Broken, Drop, Fault, Hang, Limited, PickyServer, Refuse
@@ -129,3 +133,34 @@ def test_a_failure_of_ours_is_not_taken_for_the_providers(monkeypatch: pytest.Mo
 
     with pytest.raises(Exception, match="ZeroDivisionError"):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("name", "variable"), [("openai", "OPENAI_API_KEY"), ("openai-responses", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")]
+)
+def test_a_missing_key_is_named_by_its_variable(name: str, variable: str, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(other, raising=False)
+
+    async def main() -> None:
+        model = model_by_name(f"{name}:some-model")
+        run = Agent(model, tools=[think]).start("go")
+        if stream:
+            run.on(TextDelta, print)
+        with pytest.raises(ModelFailure, match=rf"{name}:some-model .*without credentials: set {variable}") as failed:
+            await run
+        assert (failed.value.kind, failed.value.attempts) == ("credentials", 0)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("make", [OpenAIChatModel, OpenAIResponsesModel, AnthropicModel])
+def test_a_server_that_is_not_there_is_named_without_what_is_secret(make: Callable[..., ChatModel]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
+        host = f"127.0.0.1:{taken.getsockname()[1]}"
+        model = make("mine", base_url=f"http://me:hidden@{host}/v1", api_key="-", max_retries=0)
+        with pytest.raises(ModelFailure, match=f"the connection to http://{host}/v1/? was refused or lost") as failed:
+            Agent(model, tools=[think]).run_sync("go")
+    assert "hidden" not in str(failed.value)

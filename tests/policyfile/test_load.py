@@ -143,6 +143,13 @@ def test_a_file_full_of_problems_is_given_up_after_twenty() -> None:
 def test_what_cannot_be_read_at_all_is_told_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(PolicyFileError, match=r"nowhere\.policy\.yaml:1:1: the file cannot be read: No such file"):
         load_policy(tmp_path / "nowhere.policy.yaml")
+    (tmp_path / "refund.policy.yaml").write_text("version: 1\n", encoding="utf-8")
+    with pytest.raises(PolicyFileError) as caught:
+        load_policy(tmp_path / "refund.polcy.yml")
+    assert caught.value.problems[0].help == f"did you mean {tmp_path / 'refund.policy.yaml'}?"
+    with pytest.raises(PolicyFileError) as caught:
+        load_policy(tmp_path / "elsewhere" / "refund.policy.yaml")
+    assert caught.value.problems[0].help == ""
     with pytest.raises(PolicyFileError, match="this is a directory"):
         load_policy(tmp_path)
     with pytest.raises(PolicyFileError, match=r"cannot be read: .*embedded null"):

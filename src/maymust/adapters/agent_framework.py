@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from agent_framework import (
-    AgentMiddleware,
-    ChatMiddleware,
-    ChatResponse,
-    Content,
-    FunctionMiddleware,
-    FunctionTool,
-    Message,
-    MiddlewareFailure,
-    ResponseStream,
-)
+from maymust.adapters.framework import missing
+
+try:
+    from agent_framework import (
+        AgentMiddleware,
+        ChatMiddleware,
+        ChatResponse,
+        Content,
+        FunctionMiddleware,
+        FunctionTool,
+        Message,
+        MiddlewareFailure,
+        ResponseStream,
+    )
+except ImportError as _fault:
+    raise missing("Microsoft Agent Framework", "agent-framework", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile

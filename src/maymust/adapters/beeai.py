@@ -9,10 +9,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from beeai_framework.agents.requirement.requirements.ask_permission import AskPermissionRequirement as BeeAsk
-from beeai_framework.agents.requirement.requirements.ask_permission import _default_handler
-from beeai_framework.agents.requirement.requirements.conditional import ConditionalRequirement as BeeConditional
-from beeai_framework.agents.requirement.utils._tool import FinalAnswerTool
+from maymust.adapters.framework import missing
+
+try:
+    from beeai_framework.agents.requirement.requirements.ask_permission import AskPermissionRequirement as BeeAsk
+    from beeai_framework.agents.requirement.requirements.ask_permission import _default_handler
+    from beeai_framework.agents.requirement.requirements.conditional import ConditionalRequirement as BeeConditional
+    from beeai_framework.agents.requirement.utils._tool import FinalAnswerTool
+except ImportError as _fault:
+    raise missing("BeeAI", "beeai", _fault) from _fault
 
 from maymust.agent.approval import ask_in_terminal
 from maymust.core.history import History

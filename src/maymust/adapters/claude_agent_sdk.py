@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from claude_agent_sdk import HookMatcher
+from maymust.adapters.framework import missing
+
+try:
+    from claude_agent_sdk import HookMatcher
+except ImportError as _fault:
+    raise missing("the Claude Agent SDK", "claude-agent-sdk", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, refuse
 from maymust.adapters.turnstile import Turnstile

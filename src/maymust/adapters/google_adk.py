@@ -7,9 +7,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.tools.base_tool import BaseTool
-from google.genai import types
+from maymust.adapters.framework import missing
+
+try:
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai import types
+except ImportError as _fault:
+    raise missing("Google ADK", "google-adk", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile

@@ -8,10 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents import FunctionTool, Model, RunConfig, Runner, RunState, ToolInputGuardrail, ToolOutputGuardrail
-from agents.agent import ToolsToFinalOutputResult
-from agents.tool import default_tool_error_function, set_function_tool_failure_error_function
-from agents.tool_guardrails import ToolGuardrailFunctionOutput as Word
+from maymust.adapters.framework import missing
+
+try:
+    from agents import FunctionTool, Model, RunConfig, Runner, RunState, ToolInputGuardrail, ToolOutputGuardrail
+    from agents.agent import ToolsToFinalOutputResult
+    from agents.tool import default_tool_error_function, set_function_tool_failure_error_function
+    from agents.tool_guardrails import ToolGuardrailFunctionOutput as Word
+except ImportError as _fault:
+    raise missing("the OpenAI Agents SDK", "openai-agents", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, refuse
 from maymust.adapters.openai_agents_model import GatedModel, GatedProvider, as_object

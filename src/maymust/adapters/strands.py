@@ -6,12 +6,17 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeInvocationEvent
-from strands.interrupt import InterruptException
-from strands.middleware.stages import ExecuteToolStage, InvokeModelStage
-from strands.plugins import Plugin
-from strands.tools.structured_output.structured_output_tool import StructuredOutputTool
-from strands.types.events import ModelStopReason, ToolResultEvent
+from maymust.adapters.framework import missing
+
+try:
+    from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeInvocationEvent
+    from strands.interrupt import InterruptException
+    from strands.middleware.stages import ExecuteToolStage, InvokeModelStage
+    from strands.plugins import Plugin
+    from strands.tools.structured_output.structured_output_tool import StructuredOutputTool
+    from strands.types.events import ModelStopReason, ToolResultEvent
+except ImportError as _fault:
+    raise missing("Strands", "strands", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile

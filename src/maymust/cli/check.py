@@ -25,7 +25,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(subparsers, "check", "what may come after some calls", "[options] POLICY [--calls CALLS]", ABOUT, EXAMPLES)
     path_argument(parser, "policy", metavar="POLICY", help="a policy file, - for stdin, or module:name in Python")
     about = "calls so far: a,b!failed; outcomes are ok, failed, denied and refused"
-    parser.add_argument("--calls", type=names, default=(), metavar="CALLS", help=about)
+    parser.add_argument("--calls", type=names, action="extend", default=[], metavar="CALLS", help=about)
     add_format(parser, ("text", "json"))
     parser.set_defaults(run=run)
 

@@ -42,6 +42,14 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What argparse makes of the arguments. What this parser does not know is its own error: nobody else may know it."""
+        known, rest = super().parse_known_args(args, namespace)
+        if rest:
+            first = next((part.partition("=")[0] for part in rest if part.startswith("-")), "")
+            self.error(f"unrecognized arguments: {' '.join(rest)}{did_you_mean(first, self._option_string_actions)}")
+        return known, rest
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]

@@ -54,8 +54,11 @@ def load_target(text: str) -> Target:
 
 
 def is_reference(text: str) -> bool:
-    """True for `module:name`, false for what reads like a path."""
+    """True for `module:name`, false for what reads like a path. Raises UnusableError for the path of Python code."""
     module, colon, name = text.partition(":")
+    if module.endswith(".py"):
+        dotted = ".".join(part for part in module.removesuffix(".py").split("/") if part not in ("", "."))
+        raise UnusableError(f"{text}: what is in Python is named by its module, {dotted}:{name or 'NAME'}")
     parts = (*module.split("."), *name.split("."))
     return bool(colon) and all(part.isidentifier() for part in parts) and not os.path.exists(text)
 

@@ -28,8 +28,12 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add `verify`."""
     parser = add_command(subparsers, "verify", "look for what can go wrong in any run", "[options] POLICY...", ABOUT, EXAMPLES)
     path_argument(parser, "policies", nargs="+", metavar="POLICY", help="a policy file, - for stdin, or module:name in Python")
-    parser.add_argument("--may-fail", type=names, default=(), metavar="TOOLS", help="tools whose calls may fail, beside those of the file")
-    parser.add_argument("--may-be-denied", type=names, default=(), metavar="TOOLS", help="tools a person may say no to, likewise")
+    parser.add_argument(
+        "--may-fail", type=names, action="extend", default=[], metavar="TOOLS", help="tools whose calls may fail, beside those of the file"
+    )
+    parser.add_argument(
+        "--may-be-denied", type=names, action="extend", default=[], metavar="TOOLS", help="tools a person may say no to, likewise"
+    )
     parser.add_argument("--max-turns", type=whole, metavar="N", help="a run has at most N turns (default: what the file says)")
     parser.add_argument(
         "--limit",

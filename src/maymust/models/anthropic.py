@@ -1,7 +1,7 @@
 """Claude, over Anthropic's own SDK (extra `anthropic`).
 
 model = AnthropicModel("claude-opus-5-5")                      # the key is in ANTHROPIC_API_KEY
-model = AnthropicModel("my-model", client=AsyncAnthropic(base_url=...))
+model = AnthropicModel("my-model", base_url="http://localhost:8000", api_key="-")
 """
 
 from __future__ import annotations
@@ -28,25 +28,29 @@ INLINE = "inline-tools-2026-09-15"
 class AnthropicModel(SdkModel):
     """A model of the Messages API, streamed or not.
 
-    model         its name, such as "claude-opus-5-5"
-    client        an `anthropic.AsyncAnthropic` of yours; without one, a client is made from the environment
-    capabilities  replace what the table says of the name
-    max_tokens    the longest reply, thinking included
-    parallel      False asks for one call in a reply
-    strict        constrain arguments to the tools' schemas where the model can
-    cache         False leaves out the marks for the prompt cache
-    settings      go into each request as they are: `thinking`, `temperature`, `output_config`, ...
+    model              its name, such as "claude-opus-5-5"
+    client             an `anthropic.AsyncAnthropic` of yours; without one, a client is made from the environment
+    base_url, api_key  another server that speaks the protocol
+    capabilities       replace what the table says of the name
+    max_tokens         the longest reply, thinking included
+    parallel           False asks for one call in a reply
+    strict             constrain arguments to the tools' schemas where the model can
+    cache              False leaves out the marks for the prompt cache
+    settings           go into each request as they are: `thinking`, `temperature`, `output_config`, ...
 
     Raises MissingExtra without the SDK.
     """
 
     provider = "anthropic"
+    key_variable = "ANTHROPIC_API_KEY"
 
     def __init__(
         self,
         model: str,
         *,
         client: Any = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
         capabilities: Capabilities | None = None,
         max_tokens: int = 8192,
         max_retries: int = RETRIES,
@@ -57,7 +61,8 @@ class AnthropicModel(SdkModel):
         **settings: Any,
     ) -> None:
         library = sdk("anthropic", "anthropic")
-        clients = Clients(client, lambda: library.AsyncAnthropic(max_retries=max_retries, timeout=timeout))
+        at = {"base_url": base_url, "api_key": api_key}
+        clients = Clients(client, lambda: library.AsyncAnthropic(**at, max_retries=max_retries, timeout=timeout))
         told = capabilities or capabilities_of(model, "messages")
         thinking = settings.get("thinking")
         super().__init__(model, told, clients, None if thinking is None else thinking.get("type") != "disabled")

@@ -18,18 +18,23 @@ _PROVIDERS = {
 }
 
 
+_GIVE = (
+    'Give "local", "openai:NAME", "anthropic:NAME", "pydantic-ai:PROVIDER:NAME", or a ChatModel; '
+    'for a server of your own, maymust.models.openai.OpenAIChatModel("NAME", base_url="http://...").'
+)
+
+
 def model_by_name(text: str) -> ChatModel:
     """The model a text such as "local", "local:path.gguf" or "openai:gpt-5" stands for.
 
     Raises PolicyError for an unknown provider or a missing name, and what the adapter raises when its extra is not installed.
     """
-    provider, _, name = text.partition(":")
+    provider, colon, name = text.partition(":")
     if provider not in _PROVIDERS:
         meant = closest(provider, tuple(_PROVIDERS))
         hint = f"; did you mean {meant[0]!r}?" if meant else "."
-        raise PolicyError(
-            f'model {text!r}: unknown provider {provider!r}{hint} Give "local", "openai:NAME", "anthropic:NAME", or a ChatModel.'
-        )
+        what = f"unknown provider {provider!r}" if colon else "the provider is missing"
+        raise PolicyError(f"model {text!r}: {what}{hint} {_GIVE}")
     if not name and provider != "local":
         raise PolicyError(f'model {text!r}: the name is missing; write "{provider}:NAME"')
     module, kind = _PROVIDERS[provider]

@@ -44,6 +44,7 @@ class OpenAIChatModel(SdkModel):
     """
 
     provider = "openai"
+    key_variable = "OPENAI_API_KEY"
 
     def __init__(
         self,

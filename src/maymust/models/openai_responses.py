@@ -28,18 +28,19 @@ Item = dict[str, Any]
 class OpenAIResponsesModel(SdkModel):
     """A model of the Responses API, streamed or not. Nothing is stored at the provider: reasoning goes to and fro encrypted.
 
-    model         its name, such as "gpt-6-sol"
-    client        an `openai.AsyncOpenAI` of yours; without one, a client is made from the environment
-    base_url      another server that speaks the protocol
-    capabilities  replace what the table says of the name
-    parallel      False asks for one call in a reply
-    strict        constrain arguments to the tools' schemas, for tools whose schema the strict mode takes
-    settings      go into each request as they are: `reasoning`, `max_output_tokens`, `prompt_cache_key`, ...
+    model              its name, such as "gpt-6-sol"
+    client             an `openai.AsyncOpenAI` of yours; without one, a client is made from the environment
+    base_url, api_key  another server that speaks the protocol
+    capabilities       replace what the table says of the name
+    parallel           False asks for one call in a reply
+    strict             constrain arguments to the tools' schemas, for tools whose schema the strict mode takes
+    settings           go into each request as they are: `reasoning`, `max_output_tokens`, `prompt_cache_key`, ...
 
     Raises MissingExtra without the SDK.
     """
 
     provider = "openai-responses"
+    key_variable = "OPENAI_API_KEY"
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class OpenAIResponsesModel(SdkModel):
         *,
         client: Any = None,
         base_url: str | None = None,
+        api_key: str | None = None,
         capabilities: Capabilities | None = None,
         max_retries: int = RETRIES,
         timeout: float = TIMEOUT,
@@ -55,7 +57,7 @@ class OpenAIResponsesModel(SdkModel):
         **settings: Any,
     ) -> None:
         library = sdk("openai", "openai")
-        clients = Clients(client, lambda: library.AsyncOpenAI(base_url=base_url, max_retries=max_retries, timeout=timeout))
+        clients = Clients(client, lambda: library.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=max_retries, timeout=timeout))
         super().__init__(model, capabilities or capabilities_of(model, "responses"), clients)
         self._parallel, self._strict, self._settings = parallel, strict, settings
 

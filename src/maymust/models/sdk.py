@@ -75,6 +75,8 @@ class SdkModel:
     """
 
     provider = ""
+    key_variable = ""
+    """The variable of the environment in which the SDK looks for a key."""
 
     def __init__(self, model: str, capabilities: Capabilities, clients: Clients, thinking: bool | None = None) -> None:
         if thinking is not None:
@@ -102,7 +104,7 @@ class SdkModel:
         while True:
             asked = self._asked(request, lost)
             try:
-                raw = await self._send(self._clients.get(), self._body(asked), stream=False)
+                raw = await self._send(self._client(), self._body(asked), stream=False)
                 reply = _finished(self._read(await _parsed(raw), asked), asked, lost, raw.retries_taken)
             except ModelFailure:
                 raise
@@ -134,8 +136,10 @@ class SdkModel:
                 yield replace(whole, lost=(*lost, *whole.lost), usage=whole.usage + Usage(requests=len(lost)))
                 return
             try:
-                raw = await self._send(self._clients.get(), self._body(asked), stream=True)
+                raw = await self._send(self._client(), self._body(asked), stream=True)
                 break
+            except ModelFailure:
+                raise
             except Exception as problem:
                 lost = (*lost, self._lost(problem, asked, lost))
         events, reply = await _parsed(raw), ModelReply()
@@ -162,6 +166,8 @@ class SdkModel:
 
     def _lost(self, problem: Exception, asked: Asked, lost: tuple[Lost, ...]) -> Lost:
         """What has to be done without from now on. Raises ModelFailure when the problem is another one; our own faults as they are."""
+        if _has_no_key(problem):
+            raise self._keyless(problem) from problem
         if not _theirs(problem):
             raise problem
         said = str(problem)
@@ -171,11 +177,23 @@ class SdkModel:
         log.warning("%s does not take %s, so the run goes on without it: %s", self.name, ability, said)
         return Lost(ability, said)
 
+    def _client(self) -> Any:
+        """The client for this event loop. Raises ModelFailure when the SDK makes none, which is how it says that there is no key."""
+        try:
+            return self._clients.get()
+        except Exception as problem:
+            if not _theirs(problem):
+                raise
+            raise self._keyless(problem) from problem
+
+    def _keyless(self, problem: Exception) -> ModelFailure:
+        said = f"the model {self.name} cannot be asked without credentials: set {self.key_variable}, or give the model api_key="
+        return ModelFailure(f"{said} ({problem})", kind="credentials", attempts=0)
+
     def _failure(self, problem: Exception, lost: tuple[Lost, ...], attempts: int) -> ModelFailure:
         kind = failure_kind(problem)
-        return ModelFailure(
-            f"the model {self.name} gave no reply ({_WHAT[kind]}): {problem}", kind=kind, attempts=attempts + len(lost), lost=lost
-        )
+        what = _WHAT[kind].format(address=_address(self._clients.get()))
+        return ModelFailure(f"the model {self.name} gave no reply ({what}): {problem}", kind=kind, attempts=attempts + len(lost), lost=lost)
 
     # --- what an adapter says ---
     def _body(self, asked: Asked) -> dict[str, Any]:
@@ -207,11 +225,23 @@ _LIBRARIES = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2",
 _WHAT: dict[FailureKind, str] = {
     "rate_limited": "it limits the rate of requests; wait, or set max_retries higher",
     "timeout": "it did not answer in time",
-    "connection": "the connection was refused or lost",
+    "connection": "the connection{address} was refused or lost",
     "server": "the server has a fault",
     "rejected": "it rejects the request",
     "credentials": "it does not accept the credentials; check the API key",
 }
+
+
+def _has_no_key(problem: Exception) -> bool:
+    """Whether an SDK says that it was given no key. Anthropic's does so at the first request, with a bare TypeError."""
+    return isinstance(problem, TypeError) and "authentication method" in str(problem)
+
+
+def _address(client: Any) -> str:
+    """Where a client of an SDK goes to, in words, without what is secret in it; nothing for a client that does not say."""
+    url = getattr(client, "base_url", None)
+    host = getattr(url, "netloc", b"")
+    return f" to {url.scheme}://{host.decode()}{url.path}" if url is not None and isinstance(host, bytes) and host else ""
 
 
 def failure_kind(problem: Exception) -> FailureKind:

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from maymust.core.tool_spec import closest
 from maymust.policyfile.problem import PolicyFileError, Position, Problem
 
 MOST_BYTES = 256 * 1024
@@ -48,12 +49,22 @@ def read_source(path: str | os.PathLike[str]) -> Source:
         content = _read(name) if stat.S_ISREG(mode) else b""
     except (OSError, ValueError) as error:
         text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise _refused(name, "MF001", f"the file cannot be read: {text}") from error
+        raise _refused(name, "MF001", f"the file cannot be read: {text}", _near(name)) from error
     if not stat.S_ISREG(mode):
         kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
         hint = "name a file in it" if stat.S_ISDIR(mode) else "pipe its content in, and write - for the path"
         raise _refused(name, "MF001", f"this is {kind}", hint)
     return as_source(name, content)
+
+
+def _near(name: str) -> str:
+    """A file of the same directory that may have been meant; an empty text when there is none, or no directory."""
+    place, given = os.path.split(name)
+    try:
+        near = closest(given, os.listdir(place or "."))
+    except (OSError, ValueError):
+        return ""
+    return f"did you mean {os.path.join(place, near[0])}?" if near and near[0] != given else ""
 
 
 def _read(path: str) -> bytes:

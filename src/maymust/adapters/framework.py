@@ -1,0 +1,6 @@
+"""What an adapter says where its framework is not installed, or in a version that it does not know."""
+
+
+def missing(framework: str, extra: str, fault: ImportError) -> ImportError:
+    """The error to raise, with the line that installs the version an adapter is held against."""
+    return ImportError(f"this adapter needs {framework}: pip install 'maymust[{extra}]' ({fault})", name=fault.name, path=fault.path)

@@ -2,5 +2,6 @@
 
 
 def missing(framework: str, extra: str, fault: ImportError) -> ImportError:
-    """The error to raise, with the line that installs the version an adapter is held against."""
-    return ImportError(f"this adapter needs {framework}: pip install 'maymust[{extra}]' ({fault})", name=fault.name, path=fault.path)
+    """The error to raise, of the same kind, with the line that installs the version an adapter is held against."""
+    text = f"this adapter needs {framework}: pip install 'maymust[{extra}]' ({fault})"
+    return type(fault)(text, name=fault.name, path=fault.path)

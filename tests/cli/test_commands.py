@@ -228,3 +228,9 @@ def test_a_path_of_python_code_is_answered_with_the_name_to_write(here: Path) ->
         done = command(here, *arguments)
         assert (done.code, "what is in Python is named by its module, app.agents:desk" in done.err) == (2, True)
     assert "agents:NAME" in command(here, "check", "agents.py").err
+
+
+def test_who_types_no_command_is_told_where_they_are_listed(here: Path) -> None:
+    assert "`maymust --help` lists them" in command(here).err
+    assert "`maymust runs --help` lists them" in command(here, "runs").err
+    assert "lists them" not in command(here, "verify").err

@@ -10,6 +10,7 @@ import pytest
 from maymust import Agent, AskPermissionRequirement, ConditionalRequirement, History, Policy, PolicyError, load_policy, tool
 from maymust.models import ScriptedModel, call
 from maymust.policyfile import PolicyFileError, Position, parse_policy, read_policy_file
+from maymust.policyfile.cases import read_case_file
 from maymust.policyfile.source import as_source
 from tests.policyfile.bad_files import BAD_FILES, BadFile
 
@@ -154,6 +155,19 @@ def test_what_cannot_be_read_at_all_is_told_by_its_path(tmp_path: Path) -> None:
         load_policy(tmp_path)
     with pytest.raises(PolicyFileError, match=r"cannot be read: .*embedded null"):
         load_policy("a\0b")
+
+
+def test_a_policy_and_its_tests_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(PolicyFileError) as caught:
+        parse_policy("policy: a.policy.yaml\ncases: {}\n")
+    told = {problem.message: problem.help for problem in caught.value.problems if problem.code == "MF007"}
+    assert told["the key version is missing"] == "begin with version: 1"
+    assert told["the key rules is missing"] == "this is a policy test: maymust test runs it"
+    (tmp_path / "a.policy.yaml").write_text("version: 1\ntools: [a]\nrules: {}\n", encoding="utf-8")
+    with pytest.raises(PolicyFileError) as caught:
+        read_case_file(tmp_path / "a.policy.yaml")
+    helps = {problem.help for problem in caught.value.problems if problem.code == "MF007"}
+    assert helps == {"this is a policy; its tests are a file of their own, *.policy-test.yaml"}
 
 
 def test_the_error_can_be_sent_to_another_process() -> None:

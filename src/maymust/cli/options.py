@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from maymust.cli.exit_codes import ABOUT
 from maymust.core.tool_spec import did_you_mean
@@ -49,6 +49,11 @@ class Parser(argparse.ArgumentParser):
             first = next((part.partition("=")[0] for part in rest if part.startswith("-")), "")
             self.error(f"unrecognized arguments: {' '.join(rest)}{did_you_mean(first, self._option_string_actions)}")
         return known, rest
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse does, with where the commands are listed for who has typed none."""
+        more = f"; `{self.prog} --help` lists them" if message.endswith("required: COMMAND") else ""
+        super().error(message + more)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

@@ -110,13 +110,24 @@ def check_keys(root: Table, known: Any, needed: Any, problems: Problems) -> None
             problems.add("MF008", f"the key {key} is unknown", position, near)
     for key in needed:
         if key not in root.keys:
-            problems.add("MF007", f"the key {key} is missing", START)
+            problems.add("MF007", f"the key {key} is missing", START, _meant(key, root))
     version = root.items.get("version")
     if version is None:
         return
     number = as_whole(version, "version", problems, 1)
     if not isinstance(number, Bad) and number != VERSION:
         problems.add("MF009", f"version {number} is not known here", version.position, f"this maymust reads version {VERSION}")
+
+
+def _meant(missing: str, root: Table) -> str:
+    """What to do about a missing key: a policy and its tests are easily taken for each other."""
+    if missing == "version":
+        return f"begin with version: {VERSION}"
+    if missing in ("policy", "cases") and "rules" in root.keys:
+        return "this is a policy; its tests are a file of their own, *.policy-test.yaml"
+    if missing in ("tools", "rules") and "cases" in root.keys:
+        return "this is a policy test: maymust test runs it"
+    return ""
 
 
 def _read(source: Source, root: Table, problems: Problems) -> PolicyFile | None:

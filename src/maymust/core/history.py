@@ -12,20 +12,37 @@ from maymust.core.tool_spec import ToolLike, tool_name
 
 T = TypeVar("T")
 
+_OK, _FAILED = Outcome.OK, Outcome.FAILED
+
 
 class Tally:
     """The steps of one kind (ok, or ok and failed): where each tool occurs, the last one, and how many so far.
 
     `places` may hold places of newer versions: those below a version's length are its own. `last[n]` and `total[n]` speak of the
     first n steps, so that any version reads its own line.
+
+    tools   per step its tool, None where it does not count
     """
 
     __slots__ = ("last", "places", "total")
 
-    def __init__(self) -> None:
-        self.places: dict[str, list[int]] = {}
-        self.last: list[str | None] = [None]
-        self.total: list[int] = [0]
+    def __init__(self, tools: Iterable[str | None] = ()) -> None:
+        places: dict[str, list[int]] = {}
+        last: list[str | None] = [None]
+        total = [0]
+        newest: str | None = None
+        counted = 0
+        for place, tool in enumerate(tools):
+            if tool is not None:
+                newest = tool
+                counted += 1
+                if tool in places:
+                    places[tool].append(place)
+                else:
+                    places[tool] = [place]
+            last.append(newest)
+            total.append(counted)
+        self.places, self.last, self.total = places, last, total
 
     def note(self, place: int, tool: str, counts: bool) -> None:
         if counts:
@@ -57,15 +74,16 @@ class _Steps(Buffer[Step]):
     __slots__ = ("derived", "invoked", "ok")
 
     def __init__(self, items: Iterable[Step] = ()) -> None:
+        super().__init__()
+        self.items = known = list(items)
         self.derived: dict[object, Any] = {}
-        self.ok = Tally()
-        self.invoked = Tally()
-        super().__init__(items)
+        self.ok = Tally([step.tool if step.outcome is _OK else None for step in known])
+        self.invoked = Tally([step.tool if step.outcome is _OK or step.outcome is _FAILED else None for step in known])
 
     def append(self, item: Step) -> None:
         place, tool, outcome = len(self.items), item.tool, item.outcome
-        self.ok.note(place, tool, outcome is Outcome.OK)
-        self.invoked.note(place, tool, outcome is Outcome.OK or outcome is Outcome.FAILED)
+        self.ok.note(place, tool, outcome is _OK)
+        self.invoked.note(place, tool, outcome is _OK or outcome is _FAILED)
         # The step itself comes last: a version never sees a step whose tallies are missing.
         self.items.append(item)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -71,13 +72,17 @@ def _no(why: str, question: Mapping[str, Any]) -> Decision:
 
 
 class Approver:
-    """Whoever has to agree to the calls of one request."""
+    """Whoever has to agree to the calls of one request. `model` is the model that was asked."""
 
-    def __init__(self, served: Served, webhook: Webhook, context: Mapping[str, Any]) -> None:
+    def __init__(self, served: Served, webhook: Webhook, model: str) -> None:
         self._served = served
         self._webhook = webhook
-        self._context = context
-        self._questions = Questions(served.policy)
+        self._model = model
+
+    @cached_property
+    def _questions(self) -> Questions:
+        """Made for the first question: most requests have none."""
+        return Questions(self._served.policy)
 
     async def __call__(self, call: Mapping[str, Any], permit: Permit, memories: Memories) -> str | None:
         """None after a yes, the text for the model after a no."""
@@ -92,7 +97,7 @@ class Approver:
         url = self._served.terms.approvals
         if url is None:
             return f"not now: a person has to agree to {left.tool}, and nobody can be asked here"
-        decision = await self._webhook.ask(url, {**_told(left), **self._context})
+        decision = await self._webhook.ask(url, {**_told(left), "policy": self._served.name, "model": self._model})
         return self._questions.settle(left, decision, memories)
 
 

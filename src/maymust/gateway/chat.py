@@ -139,14 +139,15 @@ def _past(messages: list[Any]) -> Iterator[Past]:
         if not isinstance(message, dict):
             as_object(message, f"messages[{place}]")
         role = message.get("role")
-        if role == "user":
-            yield Said(text_of(message.get("content")))
-        elif role == "tool":
+        if role == "tool":
             yield Returned(as_id(message.get("tool_call_id"), "tool_call_id"), text_of(message.get("content")))
         elif role == "assistant":
             if message.get("function_call") is not None:
                 raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
-            yield from map(_called, as_list(message, "tool_calls", "messages: "))
+            for call in as_list(message, "tool_calls", "messages: "):
+                yield _called(call)
+        elif role == "user":
+            yield Said(text_of(message.get("content")))
         elif role == "function":
             raise unsupported(f"messages[{place}]: the role function is of the old form of calls; use the role tool")
 
@@ -154,7 +155,7 @@ def _past(messages: list[Any]) -> Iterator[Past]:
 def _called(call: Any) -> Called:
     kind = "custom" if as_object(call, "tool_calls: a call").get("type") == "custom" else "function"
     form = as_object(call.get(kind), "tool_calls: the function of a call")
-    arguments = arguments_of(form.get("arguments")) if kind == "function" else None
+    arguments = form.get("arguments") if kind == "function" else None
     return Called(as_id(call.get("id"), "tool_calls: an id"), as_name(form.get("name"), "tool_calls: a name"), arguments)
 
 

@@ -26,11 +26,15 @@ class Said:
 
 @dataclass(slots=True)
 class Called:
-    """A call of an earlier reply. `outcome` is known for calls that the provider ran itself, else it is in a `Returned`."""
+    """A call of an earlier reply.
+
+    arguments   as they were written; `arguments_of` reads them
+    outcome     known for calls that the provider ran itself, else it is in a `Returned`
+    """
 
     call_id: str
     name: str
-    arguments: Mapping[str, Any] | None
+    arguments: Any
     outcome: Literal["ok", "failed"] | None = None
 
 

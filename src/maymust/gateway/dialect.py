@@ -128,15 +128,17 @@ class Tools:
         self._read = read
         self._known: dict[str, ToolList] = {}
 
-    def at(self, text: str, place: int) -> tuple[list[Any], int] | None:
+    def at(self, text: str, place: int) -> tuple[ToolList, int] | None:
         """The known list that stands at this place of a text, and where it ends."""
         for known, listed in self._known.items():
             if text.startswith(known, place):
-                return listed.values, place + len(known)
+                return listed, place + len(known)
         return None
 
     def of(self, raw: RawObject) -> ToolList:
         """The tools of a request. Raises Rejected."""
+        if isinstance(raw.known, ToolList):
+            return raw.known
         items = as_list(raw.values, "tools")
         if not items:
             return _NO_TOOLS

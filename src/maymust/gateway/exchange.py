@@ -47,8 +47,7 @@ class Exchange:
         story = read_story(self._asked.past, self._served.terms)
         if story.gaps:
             self._note_gaps(story.gaps)
-        context = {"policy": self._served.name, "model": self._asked.model}
-        approve = Approver(self._served, self._parts.webhook, context)
+        approve = Approver(self._served, self._parts.webhook, self._asked.model)
         checkpoint = Checkpoint(self._served, self._asked, story, approve, most=self._parts.options.asks, now=time.time())
         self.checkpoint = checkpoint
         while not await self._ask(checkpoint):
@@ -123,17 +122,18 @@ class Exchange:
 
     def _headers(self, response: httpx.Response, checkpoint: Checkpoint, shaped: Shaped) -> list[tuple[bytes, bytes]]:
         """Those of the response, with what the gateway has done."""
-        said = {
-            b"policy": self._served.name,
-            b"asks": str(checkpoint.asks),
-            b"refused": str(checkpoint.refusals) if checkpoint.refusals else "",
-            b"enforced-by": shaped.encoding.enforced_by if shaped.encoding is not None else "",
-            b"overruled": "tool_choice" if shaped.overruled else "",
-            b"unmet": ", ".join(checkpoint.unmet),
-            b"warning": "; ".join(self._warnings[:3]),
-        }
-        own = [(b"x-maymust-" + key, _header_text(value)) for key, value in said.items() if value]
-        return [*[pair for pair in returned_headers(response.headers.raw) if not pair[0].startswith(b"x-maymust-")], *own]
+        headers = [pair for pair in returned_headers(response.headers.raw) if not pair[0].startswith(b"x-maymust-")]
+        said = (
+            (b"x-maymust-policy", self._served.name),
+            (b"x-maymust-asks", str(checkpoint.asks)),
+            (b"x-maymust-refused", str(checkpoint.refusals) if checkpoint.refusals else ""),
+            (b"x-maymust-enforced-by", shaped.encoding.enforced_by if shaped.encoding is not None else ""),
+            (b"x-maymust-overruled", "tool_choice" if shaped.overruled else ""),
+            (b"x-maymust-unmet", ", ".join(checkpoint.unmet)),
+            (b"x-maymust-warning", "; ".join(self._warnings[:3])),
+        )
+        headers += [(key, _header_text(value)) for key, value in said if value]
+        return headers
 
 
 def _header_text(value: str) -> bytes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, MutableMapping
+from collections.abc import MutableMapping
 from time import perf_counter
 from typing import Any
 
 from maymust.gateway import replies
 from maymust.gateway.chat import Chat
 from maymust.gateway.client import Client, Receive, Send
+from maymust.gateway.deadline import Deadline
 from maymust.gateway.dialect import Dialect
 from maymust.gateway.exchange import Exchange
 from maymust.gateway.intake import Gone, check_headers, check_host, path_of, read_body
@@ -48,35 +49,55 @@ class Gateway:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008, "reason": "not spoken here"})
             return
-        client, request = Client(send), _Request(self._parts)
+        client, request, metrics = Client(send), _Request(self._parts), self._parts.metrics
         began = perf_counter()
         self.under_way += 1
+        metrics.began()
         try:
-            with self._parts.metrics.under_way(lambda: request.protocol):
-                await self._answer(request, scope, receive, client)
+            await self._answer(request, scope, receive, client)
         finally:
             self.under_way -= 1
-            self._parts.metrics.finished(request.protocol, request.policy, request.outcome)
             seconds = perf_counter() - began
+            metrics.finished(request.protocol, request.policy, request.outcome, seconds)
             log.info("%s %s %s %s %d %.3f", scope["method"], request.protocol, request.policy, request.outcome, client.status, seconds)
 
     async def _answer(self, request: _Request, scope: MutableMapping[str, Any], receive: Receive, client: Client) -> None:
+        options = self._parts.options
         try:
-            if self.under_way > self._parts.options.max_requests:
-                raise Rejected(503, "busy", f"{self._parts.options.max_requests} requests are under way; try again")
-            incoming = await request.take(scope, receive)
-            async with asyncio.timeout(self._parts.options.timeout):
-                await _unless_gone(request.serve(incoming, client), receive, client)
+            if self.under_way > options.max_requests:
+                raise Rejected(503, "busy", f"{options.max_requests} requests are under way; try again")
+            with Deadline(options.body_timeout, self._slow_body) as deadline:
+                incoming = await request.take(scope, receive)
+                deadline.renew(options.timeout, self._slow_reply)
+                watcher = asyncio.create_task(_watch(receive, client, deadline))
+                try:
+                    await request.serve(incoming, client)
+                finally:
+                    watcher.cancel()
         except Gone:
             request.outcome = "disconnected"
-        except TimeoutError:
-            await request.fail(client, Rejected(504, "too_slow", f"it took longer than {self._parts.options.timeout:g} seconds"))
         except Rejected as rejected:
             await request.fail(client, rejected)
         except Exception:
             # The text of an unknown error may hold anything; the client gets none of it.
             log.exception("a request could not be answered")
             await request.fail(client, Rejected(500, "policy_fault", "the gateway could not answer; its log says why"))
+
+    def _slow_body(self) -> Rejected:
+        # Not 408, which SDKs try again.
+        return Rejected(400, "too_slow", f"the body was not there after {self._parts.options.body_timeout:g} seconds")
+
+    def _slow_reply(self) -> Rejected:
+        return Rejected(504, "too_slow", f"it took longer than {self._parts.options.timeout:g} seconds")
+
+
+async def _watch(receive: Receive, client: Client, deadline: Deadline) -> None:
+    """Stop when the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    # A server says the same when the response is out.
+    if not client.ended:
+        deadline.stop(Gone())
 
 
 class _Request:
@@ -108,7 +129,7 @@ class _Request:
         body = b""
         if method == "POST":
             check_headers(headers, options.max_body)
-            body = await read_body(receive, most=options.max_body, seconds=options.body_timeout)
+            body = await read_body(receive, options.max_body)
         return Incoming(method, path, scope.get("query_string", b""), headers, body)
 
     async def serve(self, incoming: Incoming, client: Client) -> None:
@@ -171,29 +192,3 @@ class _Request:
 
 def _is_at(path: str, ending: str) -> bool:
     return path.endswith(ending) or (ending == "/models" and path.rpartition("/")[0].endswith(ending))
-
-
-async def _unless_gone(work: Awaitable[None], receive: Receive, client: Client) -> None:
-    """Do the work, and stop when the client leaves. Raises Gone then."""
-    task = asyncio.current_task()
-    gone = False
-
-    async def watch() -> None:
-        nonlocal gone
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        # A server says the same when the response is out.
-        if not client.ended and task is not None:
-            gone = True
-            task.cancel()
-
-    watcher = asyncio.create_task(watch())
-    try:
-        await work
-    except asyncio.CancelledError:
-        if not gone or task is None:
-            raise
-        task.uncancel()
-        raise Gone from None
-    finally:
-        watcher.cancel()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from time import perf_counter
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -36,8 +33,14 @@ class Metrics:
         self._seconds = Histogram("maymust_gateway_seconds", "Time a request took.", ["protocol"], buckets=_SECONDS, registry=registry)
         self._in_flight = Gauge("maymust_gateway_in_flight", "Requests under way.", multiprocess_mode="livesum", registry=registry)
 
-    def finished(self, protocol: str, policy: str, outcome: str) -> None:
-        """A request came to its end: `passed`, `changed`, `upstream_error`, `disconnected`, or the fault it was rejected for."""
+    def began(self) -> None:
+        """A request is under way."""
+        self._in_flight.inc()
+
+    def finished(self, protocol: str, policy: str, outcome: str, seconds: float) -> None:
+        """It came to its end: `passed`, `changed`, `upstream_error`, `disconnected`, or the fault it was rejected for."""
+        self._in_flight.dec()
+        self._child(self._seconds, protocol).observe(seconds)
         self._child(self._requests, protocol, policy, outcome).inc()
 
     def judged(self, policy: str, *, asks: int, refused: int, nudges: int, unmet: bool) -> None:
@@ -53,17 +56,6 @@ class Metrics:
     def would(self, policy: str, what: str) -> None:
         """What would have been done: `pass`, `change`, `refuse_call`, `refuse_text`, or `reject`."""
         self._shadow.labels(policy, what).inc()
-
-    @contextmanager
-    def under_way(self, protocol: Callable[[], str]) -> Iterator[None]:
-        """Around a request, of which the protocol is known at the end."""
-        began = perf_counter()
-        self._in_flight.inc()
-        try:
-            yield
-        finally:
-            self._in_flight.dec()
-            self._child(self._seconds, protocol()).observe(perf_counter() - began)
 
     def _child(self, metric: M, *labels: str) -> M:
         """The part of a metric with these labels. There are few, and finding one takes longer than counting."""

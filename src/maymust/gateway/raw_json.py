@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from maymust.gateway.rejected import bad
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _MARK = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
 
@@ -21,7 +22,7 @@ def _no_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Member:
     """Where a member of the object stands in the text: from its key to the end of its value."""
 
@@ -36,11 +37,13 @@ class RawObject:
 
     values  the members
     spans   where each stands
+    known   the list of tools, where it is one that was read before
     """
 
     text: str
     values: dict[str, Any] = field(default_factory=dict)
     spans: dict[str, Member] = field(default_factory=dict)
+    known: KnownList | None = None
 
     def item_texts(self, key: str) -> list[str]:
         """The text of each item of a member that is a list."""
@@ -63,10 +66,19 @@ class Edits:
         return bool(self.values or self.added)
 
 
+class KnownList(Protocol):
+    """A list that was read before."""
+
+    @property
+    def values(self) -> list[Any]:
+        """The list as JSON has it."""
+        ...
+
+
 class KnownLists(Protocol):
     """Lists that were read before, each by its text."""
 
-    def at(self, text: str, place: int) -> tuple[list[Any], int] | None:
+    def at(self, text: str, place: int) -> tuple[KnownList, int] | None:
         """The known list that stands at this place of a text, and where it ends."""
         ...
 
@@ -100,19 +112,18 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
         _end(text, at + 1)
         return made
     while True:
-        if text[at : at + 1] != '"':
-            raise ValueError(f"a key in double quotes is missing at character {at}")
         start = at
-        key, at = _DECODER.raw_decode(text, at)
-        colon = _COLON.match(text, at)
-        if colon is None:
-            raise ValueError(f"a colon is missing at character {_skip(text, at)}")
+        key, at = _key(text, at)
         if key in made.values:
             raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
-        begin = at = colon.end()
+        begin = at
         # A list ends where its text ends, whatever comes after it.
-        known = tools.at(text, at) if tools is not None and key == "tools" else None
-        value, at = known or _DECODER.raw_decode(text, at)
+        found = tools.at(text, at) if tools is not None and key == "tools" else None
+        if found is None:
+            value, at = _DECODER.raw_decode(text, at)
+        else:
+            made.known, at = found
+            value = made.known.values
         made.values[key], made.spans[key] = value, Member(start, begin, at)
         mark = _MARK.match(text, at)
         if mark is None:
@@ -121,6 +132,20 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
         if mark[1] == "}":
             _end(text, at)
             return made
+
+
+def _key(text: str, at: int) -> tuple[str, int]:
+    """A key, and where its value begins. Raises ValueError."""
+    plain = _KEY.match(text, at)
+    if plain is not None:
+        return plain[1], plain.end()
+    if text[at : at + 1] != '"':
+        raise ValueError(f"a key in double quotes is missing at character {at}")
+    key, at = _DECODER.raw_decode(text, at)
+    colon = _COLON.match(text, at)
+    if colon is None:
+        raise ValueError(f"a colon is missing at character {_skip(text, at)}")
+    return key, colon.end()
 
 
 def _items(text: str, at: int) -> list[tuple[int, int]]:

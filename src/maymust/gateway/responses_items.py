@@ -79,7 +79,7 @@ def past_of(items: list[Any], known: Collection[str]) -> Iterator[Past]:
             if item.get("role") == "user":
                 yield Said(text_of(item.get("content")))
         elif kind in _FUNCTIONS:
-            raw = arguments_of(item.get("arguments")) if kind == "function_call" else None
+            raw = item.get("arguments") if kind == "function_call" else None
             yield Called(as_id(item.get("call_id"), f"{where}.call_id"), as_name(item.get("name"), f"{where}.name"), raw)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield Returned(as_id(item.get("call_id"), f"{where}.call_id"), text_of(item.get("output")))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from maymust.core.history import History
 from maymust.core.step import Outcome, Step
 from maymust.gateway.conversation import Called, Past, Returned, Said
+from maymust.gateway.told_step import told_step
 from maymust.policyfile.gateway_terms import GatewayTerms
 
 _LONGEST_SEARCHED = 100_000
@@ -32,72 +32,85 @@ class Story:
     gaps: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Open:
-    called: Called
-    run: int
-    returned: Returned | None = None
-
-
 def read_story(past: Iterable[Past], terms: GatewayTerms) -> Story:
     """The steps that these messages tell of, in the order of the calls.
 
     A result belongs to the earliest call of its id that has none yet, so ids may be used again in later turns.
     """
-    calls: list[_Open] = []
-    waiting: dict[str, list[_Open]] = {}
+    conversation = terms.scope == "conversation"
+    calls: list[Called] = []
+    results: list[Returned | None] = []
+    waiting: dict[str, int | deque[int]] = {}
     said: list[str] = []
-    gaps: list[tuple[int, str]] = []
+    gaps: list[str] = []
+    begin = headless = 0
     for one in past:
         if isinstance(one, Called):
-            entry = _Open(one, len(said))
-            calls.append(entry)
             if one.outcome is None:
-                waiting.setdefault(one.call_id, []).append(entry)
+                _wait(waiting, one.call_id, len(calls))
+            calls.append(one)
+            results.append(None)
         elif isinstance(one, Returned):
-            queue = waiting.get(one.call_id)
-            if queue:
-                queue.pop(0).returned = one
+            place = _waited(waiting, one.call_id)
+            if place is None:
+                gaps.append(f"the result of the call {one.call_id!r} is there, and the call is not")
             else:
-                gaps.append((len(said), f"the result of the call {one.call_id!r} is there, and the call is not"))
+                results[place] = one
         elif isinstance(one, Said):
+            headless = headless if said else len(calls)
             said.append(one.text)
+            if not conversation:
+                begin = len(calls)
+                gaps.clear()
         else:
-            gaps.append((len(said), one.what))
-    unanswered = [entry for queue in waiting.values() for entry in queue]
-    gaps.extend((entry.run, f"the call {entry.called.call_id!r} ({entry.called.name}) has no result") for entry in unanswered)
+            gaps.append(one.what)
+    if waiting:
+        gaps.extend(_unanswered(calls[begin:], results[begin:]))
     # Without a user's message it is not known what came before; what the client left out may be all that counts.
-    if calls and calls[0].run == 0 and (terms.scope == "conversation" or not said):
-        gaps.append((len(said), "the run does not begin with a message of the user"))
-    current = 0 if terms.scope == "conversation" else len(said)
-    history = History([_step(entry, terms) for entry in calls if entry.run >= current])
-    earlier = {entry.called.name: entry for entry in calls if entry.run < current}
-    before = tuple(_step(entry, terms, _EXCERPT) for entry in earlier.values())
-    return Story(history, before, tuple(said), tuple(what for run, what in gaps if run >= current))
+    if (headless if said else calls) and (conversation or not said):
+        gaps.append("the run does not begin with a message of the user")
+    steps = [_step(call, result, terms) for call, result in zip(calls[begin:], results[begin:], strict=True)]
+    earlier = {call.name: place for place, call in enumerate(calls[:begin])}
+    before = tuple(_step(calls[place], results[place], terms, _EXCERPT) for place in earlier.values())
+    return Story(History(steps), before, tuple(said), tuple(gaps))
 
 
-def _step(entry: _Open, terms: GatewayTerms, excerpt: int | None = None) -> Step:
-    called, returned = entry.called, entry.returned
+def _wait(waiting: dict[str, int | deque[int]], call_id: str, place: int) -> None:
+    """Take note of a call without a result. Most ids are there once."""
+    first = waiting.setdefault(call_id, place)
+    if isinstance(first, deque):
+        first.append(place)
+    elif first != place:
+        waiting[call_id] = deque((first, place))
+
+
+def _waited(waiting: dict[str, int | deque[int]], call_id: str) -> int | None:
+    """The earliest call of this id that had no result yet."""
+    found = waiting.pop(call_id, None)
+    if isinstance(found, deque):
+        place = found.popleft()
+        if found:
+            waiting[call_id] = found
+        return place
+    return found
+
+
+def _unanswered(calls: Iterable[Called], results: Iterable[Returned | None]) -> Iterator[str]:
+    for call, result in zip(calls, results, strict=True):
+        if result is None and call.outcome is None:
+            yield f"the call {call.call_id!r} ({call.name}) has no result"
+
+
+def _step(called: Called, returned: Returned | None, terms: GatewayTerms, excerpt: int | None = None) -> Step:
     if returned is None:
         # A call whose result is not told of may have run: it is counted where failures count, and opens nothing.
-        outcome = Outcome(called.outcome or "failed")
-        return Step(called.name, outcome, called.arguments, None, called.call_id)
-    text = returned.text if excerpt is None else returned.text[:excerpt]
-    failed = returned.failed or (bool(terms.failed_when) and _has_failed(called.name, returned.text, terms))
-    output = None if failed else _value(text)
-    return Step(called.name, Outcome.FAILED if failed else Outcome.OK, called.arguments, output, called.call_id, text)
+        outcome, text = Outcome(called.outcome or "failed"), None
+    else:
+        failed = returned.failed or (bool(terms.failed_when) and _has_failed(called.name, returned.text, terms))
+        outcome, text = (Outcome.FAILED if failed else Outcome.OK), (returned.text if excerpt is None else returned.text[:excerpt])
+    return told_step(called.name, outcome, called.arguments, called.call_id, text)
 
 
 def _has_failed(tool: str, text: str, terms: GatewayTerms) -> bool:
     pattern = terms.failed_when.get(tool) or terms.failed_when.get(None)
     return pattern is not None and pattern.search(text, 0, _LONGEST_SEARCHED) is not None
-
-
-def _value(text: str) -> Any:
-    """The JSON form of what a tool returned: clients send it as text."""
-    if text[:1] not in ("{", "["):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from maymust.gateway.raw_json import Edits, edited, read_object, read_once
 from maymust.gateway.rejected import Rejected
-from maymust.gateway.sse import Splitter, data_of, object_of
+from maymust.gateway.sse import Splitter, data_of, events_of, object_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -77,6 +78,20 @@ def test_a_stream_is_cut_without_a_change_of_a_byte(lines: list[bytes], size: in
     splitter = Splitter()
     events = [event for at in range(0, len(data), size) for event in splitter.feed(data[at : at + size])]
     assert b"".join(events) + splitter.rest == data
+
+
+@given(
+    st.lists(st.sampled_from([b"data: a", b"\n", b"\n\n", b"\r", b"\r\n"]), max_size=12).map(b"".join),
+    st.lists(st.integers(0, 20), max_size=3),
+)
+@settings(deadline=None, max_examples=300)
+def test_events_taken_in_one_piece_are_those_taken_one_by_one(data: bytes, cuts: list[int]) -> None:
+    marks = [0, *sorted(cuts), len(data)]
+    chunks = [data[start:end] for start, end in pairwise(marks)]
+    single, pieces = Splitter(), Splitter()
+    events = [event for chunk in chunks for event in single.feed(chunk)]
+    assert events_of(pieces.take(chunk) for chunk in chunks) == events
+    assert pieces.rest == single.rest
 
 
 def test_an_event_of_several_lines_is_one_text() -> None:

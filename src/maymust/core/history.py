@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar, TypeVar, overload
 
 from maymust.core.log import Buffer
@@ -26,23 +27,27 @@ class Tally:
 
     __slots__ = ("last", "places", "total")
 
-    def __init__(self, tools: Iterable[str | None] = ()) -> None:
-        places: dict[str, list[int]] = {}
-        last: list[str | None] = [None]
-        total = [0]
-        newest: str | None = None
-        counted = 0
+    def __init__(self, tools: Sequence[str | None] = ()) -> None:
+        self.places: dict[str, list[int]] = {}
+        self.last: list[str | None] = [None, *tools]
+        self.total: list[int] = list(range(len(tools) + 1))
+        if None in tools:
+            self.total = [0, *accumulate(tool is not None for tool in tools)]
+        places, last = self.places, self.last
         for place, tool in enumerate(tools):
-            if tool is not None:
-                newest = tool
-                counted += 1
-                if tool in places:
-                    places[tool].append(place)
-                else:
-                    places[tool] = [place]
-            last.append(newest)
-            total.append(counted)
-        self.places, self.last, self.total = places, last, total
+            if tool is None:
+                last[place + 1] = last[place]
+            elif tool in places:
+                places[tool].append(place)
+            else:
+                places[tool] = [place]
+
+    def copy(self) -> Tally:
+        """The same, to grow by itself."""
+        made = Tally.__new__(Tally)
+        made.places = {tool: places[:] for tool, places in self.places.items()}
+        made.last, made.total = self.last[:], self.total[:]
+        return made
 
     def note(self, place: int, tool: str, counts: bool) -> None:
         if counts:
@@ -78,7 +83,10 @@ class _Steps(Buffer[Step]):
         self.items = known = list(items)
         self.derived: dict[object, Any] = {}
         self.ok = Tally([step.tool if step.outcome is _OK else None for step in known])
-        self.invoked = Tally([step.tool if step.outcome is _OK or step.outcome is _FAILED else None for step in known])
+        if _FAILED in [step.outcome for step in known]:
+            self.invoked = Tally([step.tool if step.outcome is _OK or step.outcome is _FAILED else None for step in known])
+        else:
+            self.invoked = self.ok.copy()
 
     def append(self, item: Step) -> None:
         place, tool, outcome = len(self.items), item.tool, item.outcome

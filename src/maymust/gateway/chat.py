@@ -39,7 +39,7 @@ class Chat:
         asked.offer(self.tools.of(raw))
         asked.choice = _choice_of(values.get("tool_choice"))
         asked.thinks = _thinks(values)
-        asked.past = list(_past(as_list(values, "messages")))
+        asked.past = _past(as_list(values, "messages"))
         return asked
 
     def choice(self, choice: Choice, given: Any) -> Any:
@@ -134,29 +134,43 @@ def _thinks(values: Mapping[str, Any]) -> bool | None:
     return False if values.get("reasoning_effort") == "none" else None
 
 
-def _past(messages: list[Any]) -> Iterator[Past]:
+def _past(messages: list[Any]) -> list[Past]:
+    past: list[Past] = []
     for place, message in enumerate(messages):
         if not isinstance(message, dict):
             as_object(message, f"messages[{place}]")
         role = message.get("role")
         if role == "tool":
-            yield Returned(as_id(message.get("tool_call_id"), "tool_call_id"), text_of(message.get("content")))
+            content, call_id = message.get("content"), message.get("tool_call_id")
+            if not isinstance(call_id, str):
+                call_id = as_id(call_id, "tool_call_id")
+            past.append(Returned(call_id, content if isinstance(content, str) else text_of(content)))
         elif role == "assistant":
             if message.get("function_call") is not None:
                 raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
-            for call in as_list(message, "tool_calls", "messages: "):
-                yield _called(call)
+            for call in as_list(message, "tool_calls", "messages: ") if message.get("tool_calls") else ():
+                past.append(_called(call))
         elif role == "user":
-            yield Said(text_of(message.get("content")))
+            past.append(Said(text_of(message.get("content"))))
         elif role == "function":
             raise unsupported(f"messages[{place}]: the role function is of the old form of calls; use the role tool")
+    return past
 
 
 def _called(call: Any) -> Called:
-    kind = "custom" if as_object(call, "tool_calls: a call").get("type") == "custom" else "function"
-    form = as_object(call.get(kind), "tool_calls: the function of a call")
-    arguments = form.get("arguments") if kind == "function" else None
-    return Called(as_id(call.get("id"), "tool_calls: an id"), as_name(form.get("name"), "tool_calls: a name"), arguments)
+    # A conversation has many calls: what is as it should be is not handed on to be checked.
+    if not isinstance(call, dict):
+        as_object(call, "tool_calls: a call")
+    kind = "custom" if call.get("type") == "custom" else "function"
+    form = call.get(kind)
+    if not isinstance(form, dict):
+        as_object(form, "tool_calls: the function of a call")
+    call_id, name = call.get("id"), form.get("name")
+    if not isinstance(call_id, str):
+        call_id = as_id(call_id, "tool_calls: an id")
+    if not name or not isinstance(name, str):
+        as_name(name, "tool_calls: a name")
+    return Called(call_id, name, form.get("arguments") if kind == "function" else None)
 
 
 def _answered(reply: Reply, answers: Answers, number: int) -> Iterator[dict[str, Any]]:

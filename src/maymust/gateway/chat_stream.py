@@ -14,13 +14,10 @@ from maymust.gateway.sse import event_of, object_of
 class ChatStream:
     """A reader of streams; see `StreamForm`."""
 
+    marks = (b"tool_calls", b"function_call")
+
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
-
-    def may_hold_a_call(self, event: bytes) -> bool:
-        """False when this event surely does not begin a call."""
-        # A key may be written with escapes, too.
-        return b"tool_calls" in event or b"function_call" in event or b"\\u00" in event
 
     def begins_call(self, event: bytes) -> bool:
         """Whether a call begins here."""

@@ -25,26 +25,28 @@ class Said:
 
 
 @dataclass(slots=True)
-class Called:
-    """A call of an earlier reply.
-
-    arguments   as they were written; `arguments_of` reads them
-    outcome     known for calls that the provider ran itself, else it is in a `Returned`
-    """
-
-    call_id: str
-    name: str
-    arguments: Any
-    outcome: Literal["ok", "failed"] | None = None
-
-
-@dataclass(slots=True)
 class Returned:
     """The result of a call as the client tells it. `failed` is the protocol's flag, False where there is none."""
 
     call_id: str
     text: str
     failed: bool = False
+
+
+@dataclass(slots=True)
+class Called:
+    """A call of an earlier reply.
+
+    arguments   as they were written; `arguments_of` reads them
+    outcome     known for calls that the provider ran itself, else it is in a `Returned`
+    returned    the result, once `read_story` has found it
+    """
+
+    call_id: str
+    name: str
+    arguments: Any
+    outcome: Literal["ok", "failed"] | None = None
+    returned: Returned | None = None
 
 
 @dataclass(slots=True)

@@ -26,11 +26,12 @@ class Answers:
 
 
 class StreamForm(Protocol):
-    """How replies are streamed. One object reads the streams of one client request, one after another."""
+    """How replies are streamed. One object reads the streams of one client request, one after another.
 
-    def may_hold_a_call(self, event: bytes) -> bool:
-        """False when this event surely does not begin a call of the client's."""
-        ...
+    marks  an event that begins a call of the client's has one of these in it, perhaps written with escapes
+    """
+
+    marks: tuple[bytes, ...]
 
     def begins_call(self, event: bytes) -> bool:
         """Whether a call of the client's begins here. Raises ValueError for what cannot be read."""

@@ -50,18 +50,23 @@ def _machine(host: bytes) -> str | None:
 
 def check_headers(headers: Headers, most: int) -> None:
     """Raise Rejected for a body of another kind, too long a one, or one whose end could be read in two ways."""
-    found: dict[bytes, list[bytes]] = {}
+    kinds: list[bytes] = []
+    length: bytes | None = None
+    chunked = False
     for key, value in headers:
-        found.setdefault(key, []).append(value.strip())
-    if b"transfer-encoding" in found and b"content-length" in found:
+        if key == b"content-type":
+            kinds.append(value)
+        elif key == b"content-length":
+            length = value.strip()
+        elif key == b"transfer-encoding":
+            chunked = True
+        elif key == b"content-encoding" and value.strip().lower() != b"identity":
+            raise Rejected(415, "unsupported", "a compressed body is not read here: send it as it is")
+    if chunked and length is not None:
         raise bad("the request has both a length and a transfer encoding, so its end could be read in two ways")
-    kinds = found.get(b"content-type", [])
     if len(kinds) != 1 or kinds[0].partition(b";")[0].strip().lower() != b"application/json":
         raise Rejected(415, "unsupported", "the body has to be application/json")
-    if any(value.lower() != b"identity" for value in found.get(b"content-encoding", [])):
-        raise Rejected(415, "unsupported", "a compressed body is not read here: send it as it is")
-    length = found.get(b"content-length", [b"0"])[0]
-    if length.isdigit() and int(length) > most:
+    if length is not None and length.isdigit() and int(length) > most:
         raise Rejected(413, "too_large", f"the body is longer than {most} bytes")
 
 

@@ -15,14 +15,12 @@ _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 class MessagesStream:
     """A reader of streams; see `StreamForm`. `reply_of` makes a reply of blocks and the reason of the end."""
 
+    marks = (b"tool_use",)
+
     def __init__(self, reply_of: Callable[[Sequence[Any], Any], Reply]) -> None:
         self._reply_of = reply_of
         self._begun = False
         self._next = 0
-
-    def may_hold_a_call(self, event: bytes) -> bool:
-        """False when this event surely does not begin a call."""
-        return b"tool_use" in event or b"\\u00" in event
 
     def begins_call(self, event: bytes) -> bool:
         """Whether a call begins here."""

@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from maymust.gateway.rejected import bad
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_KEY = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_NEXT = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+"""From the end of a member to the value of the next one, where its key is written without escapes."""
 _MARK = re.compile(r"[ \t\n\r]*([,}])[ \t\n\r]*")
 
 
@@ -111,9 +112,8 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
     if text[at : at + 1] == "}":
         _end(text, at + 1)
         return made
+    start, key, at = _key(text, at)
     while True:
-        start = at
-        key, at = _key(text, at)
         if key in made.values:
             raise bad(f"the key {key!r} is in the body twice, so it could be read in two ways")
         begin = at
@@ -125,27 +125,28 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
             made.known, at = found
             value = made.known.values
         made.values[key], made.spans[key] = value, Member(start, begin, at)
+        plain = _NEXT.match(text, at)
+        if plain is not None:
+            start, key, at = plain.start(1) - 1, plain[1], plain.end()
+            continue
         mark = _MARK.match(text, at)
         if mark is None:
             raise ValueError(f"a comma is missing at character {_skip(text, at)}")
-        at = mark.end()
         if mark[1] == "}":
-            _end(text, at)
+            _end(text, mark.end())
             return made
+        start, key, at = _key(text, mark.end())
 
 
-def _key(text: str, at: int) -> tuple[str, int]:
-    """A key, and where its value begins. Raises ValueError."""
-    plain = _KEY.match(text, at)
-    if plain is not None:
-        return plain[1], plain.end()
+def _key(text: str, at: int) -> tuple[int, str, int]:
+    """Where a key begins, the key, and where its value begins. Raises ValueError."""
     if text[at : at + 1] != '"':
         raise ValueError(f"a key in double quotes is missing at character {at}")
-    key, at = _DECODER.raw_decode(text, at)
-    colon = _COLON.match(text, at)
+    key, end = _DECODER.raw_decode(text, at)
+    colon = _COLON.match(text, end)
     if colon is None:
-        raise ValueError(f"a colon is missing at character {_skip(text, at)}")
-    return key, colon.end()
+        raise ValueError(f"a colon is missing at character {_skip(text, end)}")
+    return at, key, colon.end()
 
 
 def _items(text: str, at: int) -> list[tuple[int, int]]:

@@ -17,16 +17,14 @@ _BEGINS = ("response.created", "response.in_progress", "response.queued")
 class ResponsesStream:
     """A reader of streams; see `StreamForm`. `known` are the names of the policy."""
 
+    marks = (b"_call",)
+
     def __init__(self, known: Collection[str]) -> None:
         self._known = known
         self._id: str | None = None
         self._items: list[Any] = []
         self._offset = 0
         self._sequence: int | None = None
-
-    def may_hold_a_call(self, event: bytes) -> bool:
-        """False when this event surely does not begin a call."""
-        return b"_call" in event or b"\\u00" in event
 
     def begins_call(self, event: bytes) -> bool:
         """Whether a call begins here."""

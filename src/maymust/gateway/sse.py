@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from maymust.gateway.raw_json import read_once
@@ -20,6 +21,18 @@ class Splitter:
     def __init__(self) -> None:
         self.rest: bytes = b""
         self._seen = 0
+
+    def take(self, data: bytes) -> bytes:
+        """The events that are whole now, in one piece."""
+        text = self.rest + data
+        end = text.rfind(b"\n\n") + 2
+        if b"\r" in text or text[end - 3 : end - 2] == b"\n":
+            # Other ends, or one of which it hangs on the lines before where it is.
+            return b"".join(self.feed(data))
+        end = end if end > 1 else 0
+        self.rest = text[end:]
+        self._seen = len(self.rest)
+        return text[:end]
 
     def feed(self, data: bytes) -> list[bytes]:
         """The events that are whole now."""
@@ -38,6 +51,11 @@ class Splitter:
         self.rest = text[at:]
         self._seen = len(self.rest)
         return events
+
+
+def events_of(pieces: Iterable[bytes]) -> list[bytes]:
+    """The events in pieces that `Splitter.take` has cut."""
+    return [event for piece in pieces for event in Splitter().feed(piece)]
 
 
 def data_of(event: bytes) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from maymust.core.history import History
 from maymust.core.step import Outcome, Step
@@ -39,23 +39,28 @@ def read_story(past: Iterable[Past], terms: GatewayTerms) -> Story:
     """
     conversation = terms.scope == "conversation"
     calls: list[Called] = []
-    results: list[Returned | None] = []
-    waiting: dict[str, int | deque[int]] = {}
+    waiting: dict[str, Called | deque[Called]] = {}
     said: list[str] = []
     gaps: list[str] = []
     begin = headless = 0
     for one in past:
         if isinstance(one, Called):
-            if one.outcome is None:
-                _wait(waiting, one.call_id, len(calls))
             calls.append(one)
-            results.append(None)
+            if one.outcome is None:
+                if one.call_id in waiting:
+                    _wait_too(waiting, one)
+                else:
+                    waiting[one.call_id] = one
         elif isinstance(one, Returned):
-            place = _waited(waiting, one.call_id)
-            if place is None:
+            found = waiting.pop(one.call_id, None)
+            if found is None:
                 gaps.append(f"the result of the call {one.call_id!r} is there, and the call is not")
+            elif isinstance(found, Called):
+                found.returned = one
             else:
-                results[place] = one
+                found.popleft().returned = one
+                if found:
+                    waiting[one.call_id] = found
         elif isinstance(one, Said):
             headless = headless if said else len(calls)
             said.append(one.text)
@@ -64,51 +69,41 @@ def read_story(past: Iterable[Past], terms: GatewayTerms) -> Story:
                 gaps.clear()
         else:
             gaps.append(one.what)
+    earlier = {call.name: call for call in calls[:begin]}
+    del calls[:begin]
     if waiting:
-        gaps.extend(_unanswered(calls[begin:], results[begin:]))
+        open_calls = (call for call in calls if call.outcome is None and call.returned is None)
+        gaps.extend(f"the call {call.call_id!r} ({call.name}) has no result" for call in open_calls)
     # Without a user's message it is not known what came before; what the client left out may be all that counts.
     if (headless if said else calls) and (conversation or not said):
         gaps.append("the run does not begin with a message of the user")
-    steps = [_step(call, result, terms) for call, result in zip(calls[begin:], results[begin:], strict=True)]
-    earlier = {call.name: place for place, call in enumerate(calls[:begin])}
-    before = tuple(_step(calls[place], results[place], terms, _EXCERPT) for place in earlier.values())
-    return Story(History(steps), before, tuple(said), tuple(gaps))
+    history = History([told_step(call, _outcome(call, terms)) for call in calls])
+    return Story(history, tuple(_excerpt(call, terms) for call in earlier.values()), tuple(said), tuple(gaps))
 
 
-def _wait(waiting: dict[str, int | deque[int]], call_id: str, place: int) -> None:
-    """Take note of a call without a result. Most ids are there once."""
-    first = waiting.setdefault(call_id, place)
-    if isinstance(first, deque):
-        first.append(place)
-    elif first != place:
-        waiting[call_id] = deque((first, place))
+def _wait_too(waiting: dict[str, Called | deque[Called]], call: Called) -> None:
+    """Take note of a call whose id another one has that waits for its result."""
+    others = waiting[call.call_id]
+    if isinstance(others, Called):
+        others = waiting[call.call_id] = deque((others,))
+    others.append(call)
 
 
-def _waited(waiting: dict[str, int | deque[int]], call_id: str) -> int | None:
-    """The earliest call of this id that had no result yet."""
-    found = waiting.pop(call_id, None)
-    if isinstance(found, deque):
-        place = found.popleft()
-        if found:
-            waiting[call_id] = found
-        return place
-    return found
-
-
-def _unanswered(calls: Iterable[Called], results: Iterable[Returned | None]) -> Iterator[str]:
-    for call, result in zip(calls, results, strict=True):
-        if result is None and call.outcome is None:
-            yield f"the call {call.call_id!r} ({call.name}) has no result"
-
-
-def _step(called: Called, returned: Returned | None, terms: GatewayTerms, excerpt: int | None = None) -> Step:
+def _outcome(call: Called, terms: GatewayTerms) -> Outcome:
+    returned = call.returned
     if returned is None:
         # A call whose result is not told of may have run: it is counted where failures count, and opens nothing.
-        outcome, text = Outcome(called.outcome or "failed"), None
-    else:
-        failed = returned.failed or (bool(terms.failed_when) and _has_failed(called.name, returned.text, terms))
-        outcome, text = (Outcome.FAILED if failed else Outcome.OK), (returned.text if excerpt is None else returned.text[:excerpt])
-    return told_step(called.name, outcome, called.arguments, called.call_id, text)
+        return Outcome(call.outcome or "failed")
+    if returned.failed or (terms.failed_when and _has_failed(call.name, returned.text, terms)):
+        return Outcome.FAILED
+    return Outcome.OK
+
+
+def _excerpt(call: Called, terms: GatewayTerms) -> Step:
+    """The step of an earlier run, with a shortened text."""
+    whole = call.returned
+    short = whole and Returned(whole.call_id, whole.text[:_EXCERPT], whole.failed)
+    return told_step(replace(call, returned=short), _outcome(call, terms))
 
 
 def _has_failed(tool: str, text: str, terms: GatewayTerms) -> bool:

@@ -11,7 +11,10 @@ from maymust.gateway.checkpoint import Checkpoint
 from maymust.gateway.client import Client
 from maymust.gateway.dialect import StreamForm
 from maymust.gateway.rejected import Rejected
-from maymust.gateway.sse import Splitter, object_of
+from maymust.gateway.sse import Splitter, events_of, object_of
+
+_ESCAPE = b"\\u00"
+"""Any text may be written with escapes."""
 
 Head = tuple[int, Sequence[tuple[bytes, bytes]]]
 
@@ -36,82 +39,106 @@ class Streaming:
         delivered: list[bytes] = []
         held: list[bytes] = []
         holding = not checkpoint.may_stop
-        may_hold_a_call = self._form.may_hold_a_call
         async for piece in replies.pieces(response, self._most):
-            ready: list[bytes] = []
-            for event in splitter.feed(piece):
-                if not holding and may_hold_a_call(event):
-                    holding = self._begins_call(event)
-                (held if holding else ready).append(event)
+            whole = splitter.take(piece)
+            if not whole:
+                continue
+            if holding:
+                held.append(whole)
+                continue
+            ready, late = self._parted(whole)
+            if late:
+                holding = True
+                held.append(late)
             if ready:
-                passed += ready
+                passed.append(ready)
                 delivered += await self._pass(ready, head)
         if splitter.rest:
             # The last event, without the empty line after it.
             last = _whole(splitter.rest)
-            holding = holding or (may_hold_a_call(last) and self._begins_call(last))
+            holding = holding or self._begins_call(last)
             (held if holding else passed).append(last)
             if not holding:
-                await self._pass([last], head)
+                await self._pass(last, head)
         if not holding:
             await self._finish([], head)
             return True
         return await self._judge(checkpoint, passed, delivered, held, head)
 
     async def _judge(self, checkpoint: Checkpoint, passed: list[bytes], delivered: list[bytes], held: list[bytes], head: Head) -> bool:
-        """The word on a reply that was held, or a part of it."""
+        """The word on a reply that was held, or a part of it. All of these are pieces with some events each."""
+        late = events_of(held)
         try:
             # Text that is out already need not be read to judge the calls after it.
-            told = self._form.read_calls(held) if passed and held else None
-            reply, whole = told if told is not None and told[0].calls else self._form.read([*passed, *held])
+            told = self._form.read_calls(late) if passed and late else None
+            reply, whole = told if told is not None and told[0].calls else self._form.read([*events_of(passed), *late])
             if not whole:
-                if held and b'"error"' in held[-1] and not self._form.begins_call(held[-1]):
-                    await self._finish([held[-1]], head)
+                if late and b'"error"' in late[-1] and not self._form.begins_call(late[-1]):
+                    await self._finish(late[-1:], head)
                     return True
                 raise Rejected(502, "upstream", "the stream ended before the reply did")
             verdict = await checkpoint.judge(reply)
             if not verdict.legal:
                 if told is not None:
-                    reply, _ = self._form.read([*passed, *held])
+                    reply, _ = self._form.read([*events_of(passed), *late])
                 if delivered:
-                    self._form.sent(delivered)
+                    self._form.sent(events_of(delivered))
                     self._goes_on = self.changed = True
                 checkpoint.again(reply, verdict)
                 return False
             if verdict.refused:
                 self.changed = True
-                await self._finish(self._form.rewritten(held, verdict.refused), head, as_they_are=True)
+                await self._finish(self._form.rewritten(late, verdict.refused), head, as_they_are=True)
             else:
                 await self._finish(held, head)
         except ValueError as error:
             raise Rejected(502, "upstream", f"the reply cannot be judged: {error}") from error
         return True
 
+    def _parted(self, whole: bytes) -> tuple[bytes, bytes]:
+        """What comes before the first call, and the rest: some events each."""
+        marked = self._marked(whole)
+        if marked < 0:
+            return whole, b""
+        before = whole.rfind(b"\n\n", 0, marked)
+        # Where there are other ends, or more empty lines than one, it takes all that comes before to tell where an event begins.
+        at = 0 if before < 0 or b"\r" in whole or whole[before - 1 : before] == b"\n" else before + 2
+        for event in events_of([whole[at:]]):
+            if self._begins_call(event):
+                return whole[:at], whole[at:]
+            at += len(event)
+        return whole, b""
+
+    def _marked(self, events: bytes) -> int:
+        """Where the first thing is without which no event begins a call; -1 when there is none."""
+        marks = (*self._form.marks, _ESCAPE) if b"\\" in events else self._form.marks
+        return min([place for mark in marks if (place := events.find(mark)) >= 0], default=-1)
+
     def _begins_call(self, event: bytes) -> bool:
         try:
-            return self._form.begins_call(event)
+            return self._marked(event) >= 0 and self._form.begins_call(event)
         except ValueError as error:
             raise Rejected(502, "upstream", f"the reply cannot be judged: {error}") from error
 
-    async def _pass(self, events: list[bytes], head: Head) -> list[bytes]:
-        """Send events; what was sent."""
+    async def _pass(self, piece: bytes, head: Head) -> list[bytes]:
+        """Send some events; what was sent."""
         await self._begin(head)
-        sent = self._continued(events)
+        sent = self._continued([piece])
         await self._client.write(b"".join(sent))
         return sent
 
-    async def _finish(self, events: list[bytes], head: Head, *, as_they_are: bool = False) -> None:
+    async def _finish(self, pieces: list[bytes], head: Head, *, as_they_are: bool = False) -> None:
         """Send the last events."""
         await self._begin(head)
-        await self._client.end(b"".join(events if as_they_are else self._continued(events)))
+        await self._client.end(b"".join(pieces if as_they_are else self._continued(pieces)))
 
     async def _begin(self, head: Head) -> None:
         if not self._client.started:
             await self._client.start(*head)
 
-    def _continued(self, events: list[bytes]) -> list[bytes]:
-        """The events as they go on from what is out."""
-        return self._form.rewritten(events, ()) if self._goes_on else events
+    def _continued(self, pieces: list[bytes]) -> list[bytes]:
+        """The events in these pieces as they go on from what is out."""
+        return self._form.rewritten(events_of(pieces), ()) if self._goes_on else pieces
 
     async def fail(self, rejected: Rejected) -> None:
         """Tell an error in the middle of the stream."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from maymust.core.step import Outcome, Step
-from maymust.gateway.conversation import arguments_of
+from maymust.gateway.conversation import Called, arguments_of
 
 _STEP: Any = Step
 
@@ -35,12 +35,15 @@ class _Late:
 
 
 class ToldStep(Step):
-    """A step whose arguments and output are read from their texts when somebody first asks for them: most rules never do."""
+    """A step that is read from its call when somebody first asks: of most calls, rules only want the tool and the outcome."""
 
-    __slots__ = ("_given",)
+    __slots__ = ("_told",)
 
-    arguments: Any = _Late(_STEP.arguments, lambda step: arguments_of(step._given))
+    arguments: Any = _Late(_STEP.arguments, lambda step: arguments_of(step._told.arguments))
     output: Any = _Late(_STEP.output, lambda step: _value(step.text) if step.outcome is Outcome.OK else None)
+    call_id: Any = _Late(_STEP.call_id, lambda step: step._told.call_id)
+    text: Any = _Late(_STEP.text, lambda step: None if step._told.returned is None else step._told.returned.text)
+    untrusted: Any = _Late(_STEP.untrusted, lambda step: False)
 
     def __eq__(self, other: object) -> bool:
         return self.plain() == (other.plain() if isinstance(other, ToldStep) else other)
@@ -59,21 +62,18 @@ class ToldStep(Step):
 
 
 # As a frozen class sets them, without looking up their names.
-_set_tool, _set_outcome, _set_call_id = _STEP.tool.__set__, _STEP.outcome.__set__, _STEP.call_id.__set__
-_set_text, _set_untrusted = _STEP.text.__set__, _STEP.untrusted.__set__
-_set_given: Callable[[ToldStep, Any], None] = ToldStep.__dict__["_given"].__set__
+_set_tool: Callable[[ToldStep, str], None] = _STEP.tool.__set__
+_set_outcome: Callable[[ToldStep, Outcome], None] = _STEP.outcome.__set__
+_set_told: Callable[[ToldStep, Called], None] = ToldStep.__dict__["_told"].__set__
 _new = ToldStep.__new__
 
 
-def told_step(tool: str, outcome: Outcome, given: Any, call_id: str, text: str | None) -> ToldStep:
-    """A step whose output is what `text` says, where the outcome is ok. `given` are the arguments as they were written."""
+def told_step(called: Called, outcome: Outcome) -> ToldStep:
+    """The step that a call and its result are."""
     made = _new(ToldStep)
-    _set_tool(made, tool)
+    _set_tool(made, called.name)
     _set_outcome(made, outcome)
-    _set_call_id(made, call_id)
-    _set_text(made, text)
-    _set_untrusted(made, False)
-    _set_given(made, given)
+    _set_told(made, called)
     return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import logging
@@ -18,12 +17,12 @@ from functools import partial
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
 from maymust.errors import RunError
 from maymust.gateway.metrics import SHARED
 from maymust.gateway.options import Options
+from maymust.gateway.protocol import PatientProtocol
 
 GRACE = 30
 """So many seconds a request under way has to come to its end when the gateway is told to stop."""
@@ -32,43 +31,6 @@ _YOUNG = 20_000
 """So many values are made before the collector looks at them."""
 
 MakeApp = Callable[[Options], Any]
-
-
-class PatientProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server."""
-
-    seconds: float = 10.0
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is not None and not cycle.response_complete:
-            self._stop_waiting()
-        elif self._deadline is None and self.timeout_keep_alive_task is None:
-            self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait(self) -> None:
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _too_slow(self) -> None:
-        self._deadline = None
-        if not self.transport.is_closing():
-            self.transport.close()
 
 
 def bind(options: Options) -> socket.socket:

@@ -1,0 +1,89 @@
+"""The server's side of a connection: how long it waits for the head of a request, and how its answers are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+_MOST_GATHERED = 65_536
+
+
+class GatheringTransport:
+    """A transport that sends in one piece what is written within one step of the event loop.
+
+    uvicorn writes the head, the pieces and the end of an answer one by one, and each would be a packet of its own.
+    """
+
+    __slots__ = ("_gathered", "_loop", "_parts", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+        self._gathered = 0
+
+    def write(self, data: bytes) -> None:
+        """Send this soon."""
+        if not data:
+            return
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+        self._gathered += len(data)
+        if self._gathered > _MOST_GATHERED:
+            self._send()
+
+    def _send(self) -> None:
+        if self._parts:
+            data = b"".join(self._parts)
+            self._parts.clear()
+            self._gathered = 0
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is left, and close."""
+        self._send()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server."""
+
+    seconds: float = 10.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.transport = GatheringTransport(transport, self.loop)  # type: ignore[assignment]
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            self._stop_waiting()
+        elif self._deadline is None and self.timeout_keep_alive_task is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.close()

@@ -120,6 +120,7 @@ class Choice:
 class Asked:
     """A request that was read.
 
+    where   which member the conversation is in
     tools   its tools, in order
     choice  what the client wrote, None when it wrote nothing
     past    the conversation, in order
@@ -130,6 +131,7 @@ class Asked:
     body: RawObject
     model: str
     stream: bool
+    where: str = "messages"
     tools: tuple[OfferedTool, ...] = ()
     choice: Choice | None = None
     past: list[Past] = field(default_factory=list)
@@ -140,6 +142,11 @@ class Asked:
         """Take the tools of a list, and those that come later in the conversation."""
         self.tools = (*listed.tools, *later) if later else listed.tools
         self.kept = None if later else listed.derived
+
+    def forget(self) -> None:
+        """Let go of what was read of the conversation: while the model thinks, only what the rules may still ask for is kept."""
+        self.past = []
+        self.body.forget(self.where)
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` makes of the tools and of what the key speaks of; made once while the list is kept."""

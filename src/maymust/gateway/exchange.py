@@ -66,6 +66,7 @@ class Exchange:
         parts, asked, dialect = self._parts, self._asked, self._dialect
         closed = closed_tools(self._served, checkpoint.permit)
         shaped = shape(dialect, asked, self._incoming.body, checkpoint, closed, parts.lost.of(dialect.name, asked.model))
+        asked.forget()
         incoming = self._incoming
         headers = sent_headers(incoming.headers)
         async with parts.upstream.asked(incoming.method, incoming.path, incoming.query, headers, shaped.body) as response:

@@ -60,7 +60,7 @@ class Messages:
         for number, (reply, answers) in enumerate(replies):
             added += _answered(reply, answers, number)
         if reason:
-            late = system and bool(added or asked.body.values.get("messages"))
+            late = system and (bool(added) or asked.body.has_items("messages"))
             added.append({"role": "system" if late else "user", "content": [{"type": "text", "text": reason}]})
         return Edits(added={"messages": [json.dumps(one) for one in added]}) if added else Edits()
 

@@ -36,15 +36,36 @@ class Member:
 class RawObject:
     """The text of an object with its members.
 
+    data    the text in UTF-8
     values  the members
-    spans   where each stands
+    spans   where each stands in the text
     known   the list of tools, where it is one that was read before
     """
 
-    text: str
+    data: bytes
     values: dict[str, Any] = field(default_factory=dict)
     spans: dict[str, Member] = field(default_factory=dict)
     known: KnownList | None = None
+    _text: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        text = self._text
+        if text is None:
+            text = self._text = self.data.decode("utf-8")
+        return text
+
+    def forget(self, key: str) -> None:
+        """Let go of the text, which is still in `data`, and of the items of a list that nobody looks at any more."""
+        self._text = None
+        if isinstance(self.values.get(key), list):
+            del self.values[key]
+
+    def has_items(self, key: str) -> bool:
+        """Whether a member is a list with something in it."""
+        span = self.spans.get(key)
+        return span is not None and self.text[span.value] == "[" and self.text[_skip(self.text, span.value + 1)] != "]"
 
     def item_texts(self, key: str) -> list[str]:
         """The text of each item of a member that is a list."""
@@ -90,19 +111,20 @@ def read_object(data: bytes, tools: KnownLists | None = None) -> RawObject:
     Raises Rejected for what is no object, or could be read in two ways: repeated keys, another encoding.
     """
     try:
-        text = data.decode("utf-8")
+        made = RawObject(data)
+        text = made.text
     except UnicodeDecodeError as error:
         raise bad(f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        return _read(text, tools)
+        _read(made, text, tools)
+        return made
     except RecursionError:
         raise bad("the body is nested too deeply") from None
     except ValueError as error:
         raise bad(f"the body is not valid JSON: {error}") from None
 
 
-def _read(text: str, tools: KnownLists | None) -> RawObject:
-    made = RawObject(text)
+def _read(made: RawObject, text: str, tools: KnownLists | None) -> None:
     at = _SPACE.match(text, 0).end()  # type: ignore[union-attr]
     if text[at : at + 1] != "{":
         # Tells garbage from other values.
@@ -111,7 +133,7 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
     at = _skip(text, at + 1)
     if text[at : at + 1] == "}":
         _end(text, at + 1)
-        return made
+        return
     start, key, at = _key(text, at)
     while True:
         if key in made.values:
@@ -134,7 +156,7 @@ def _read(text: str, tools: KnownLists | None) -> RawObject:
             raise ValueError(f"a comma is missing at character {_skip(text, at)}")
         if mark[1] == "}":
             _end(text, mark.end())
-            return made
+            return
         start, key, at = _key(text, mark.end())
 
 
@@ -175,8 +197,9 @@ def edited(raw: RawObject, edits: Edits) -> bytes:
     """The text with these changes, as UTF-8. Spaces around members are only lost where a member is left out."""
     new = dict(edits.values)
     for key, items in edits.added.items():
-        own = raw.value_text(key)
-        new[key] = f"{own[:-1]}{',' if raw.values[key] else ''}{','.join(items)}]"
+        # A list that is null, or not there, begins with these.
+        own = raw.value_text(key)[:-1] + "," if raw.has_items(key) else "["
+        new[key] = f"{own}{','.join(items)}]"
     fresh = [f"{json.dumps(key)}:{value}" for key, value in new.items() if key not in raw.spans and value is not None]
     if any(value is None and key in raw.spans for key, value in new.items()):
         kept = (_member(raw, key, new) for key in raw.spans if new.get(key, "") is not None)

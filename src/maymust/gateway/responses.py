@@ -40,7 +40,7 @@ class Responses:
                 raise unsupported(f"{key}: {why}")
         if as_bool(values, "background"):
             raise unsupported("background: the reply would be fetched past the gateway")
-        asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"))
+        asked = Asked(raw, as_name(values.get("model", "-"), "model"), as_bool(values, "stream"), "input")
         given = values.get("input")
         if not isinstance(given, str | list):
             raise bad("input has to be a text or a list of items")
@@ -75,8 +75,9 @@ class Responses:
             added.append({"type": "message", "role": role, "content": reason})
         if not added:
             return Edits()
-        if isinstance(asked.body.values["input"], str):
-            first = {"type": "message", "role": "user", "content": asked.body.values["input"]}
+        given = asked.body.values.get("input")
+        if isinstance(given, str):
+            first = {"type": "message", "role": "user", "content": given}
             return Edits(values={"input": json.dumps([first, *added])})
         return Edits(added={"input": [json.dumps(one) for one in added]})
 

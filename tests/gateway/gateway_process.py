@@ -28,19 +28,25 @@ def options_for(upstream: str, **more: Any) -> Options:
 
 @contextmanager
 def gateway(
-    policy: Policy, upstream: str, *, terms: GatewayTerms | None = None, ways: tuple[Route, ...] = (), **more: Any
+    policy: Policy,
+    upstream: str,
+    *,
+    terms: GatewayTerms | None = None,
+    ways: tuple[Route, ...] = (),
+    plain_server: bool = False,
+    **more: Any,
 ) -> Iterator[str]:
-    """The base URL of a gateway under this policy."""
+    """The base URL of a gateway under this policy. `plain_server`: the application runs under uvicorn as anybody would run it."""
     routes = Routes(Served("test", policy, terms or GatewayTerms()), ways)
     options = options_for(upstream, **more)
-    with bind(options) as listening, serving(make_app(options, routes), options, listening):
+    with bind(options) as listening, serving(make_app(options, routes), options, listening, plain=plain_server):
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 @contextmanager
-def serving(app: Any, options: Options, listening: socket.socket) -> Iterator[None]:
+def serving(app: Any, options: Options, listening: socket.socket, *, plain: bool = False) -> Iterator[None]:
     """Serve an application in a thread, with the gateway's own server settings."""
-    server = uvicorn.Server(_config(options, lambda: app))
+    server = uvicorn.Server(uvicorn.Config(app, http="h11", log_config=None) if plain else _config(options, lambda: app))
     started = threading.Event()
 
     async def main() -> None:

@@ -114,11 +114,15 @@ def test_a_stream_that_nobody_asked_for_is_judged_as_one() -> None:
     assert got.status_code == 200
 
 
-@pytest.mark.parametrize("body", [CHAT, STREAM], ids=["whole", "stream"])
-def test_when_the_client_leaves_the_upstream_is_let_go(body: dict[str, Any]) -> None:
+LONG = {**CHAT, "messages": [*CHAT["messages"], {"role": "assistant", "content": "x" * 300_000}]}
+
+
+@pytest.mark.parametrize("plain_server", [False, True], ids=["own server", "plain server"])
+@pytest.mark.parametrize("body", [CHAT, STREAM, LONG], ids=["whole", "stream", "long"])
+def test_when_the_client_leaves_the_upstream_is_let_go(body: dict[str, Any], plain_server: bool) -> None:
     kind = "text/event-stream" if body.get("stream") else "application/json"
     endless = Answer([b": x\n\n" if body.get("stream") else b" ", 0.02], kind, endless=True)
-    with RawUpstream(endless) as upstream, gateway(OPEN, upstream.url) as url:
+    with RawUpstream(endless) as upstream, gateway(OPEN, upstream.url, plain_server=plain_server) as url:
         host, _, port = url.removeprefix("http://").partition(":")
         data = json.dumps(body).encode()
         head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"

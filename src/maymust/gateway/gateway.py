@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +18,7 @@ from maymust.gateway.exchange import Exchange
 from maymust.gateway.intake import Gone, check_headers, check_host, path_of, read_body
 from maymust.gateway.messages import Messages
 from maymust.gateway.parts import Incoming, Parts
+from maymust.gateway.protocol import LEAVING
 from maymust.gateway.raw_json import read_object
 from maymust.gateway.rejected import Rejected
 from maymust.gateway.responses import Responses
@@ -69,11 +71,11 @@ class Gateway:
             with Deadline(options.body_timeout, self._slow_body) as deadline:
                 incoming = await request.take(scope, receive)
                 deadline.renew(options.timeout, self._slow_reply)
-                watcher = asyncio.create_task(_watch(receive, client, deadline))
+                stop_watching = _watch(scope, receive, partial(_left, client, deadline))
                 try:
                     await request.serve(incoming, client)
                 finally:
-                    watcher.cancel()
+                    stop_watching()
         except Gone:
             request.outcome = "disconnected"
         except Rejected as rejected:
@@ -91,13 +93,25 @@ class Gateway:
         return Rejected(504, "too_slow", f"it took longer than {self._parts.options.timeout:g} seconds")
 
 
-async def _watch(receive: Receive, client: Client, deadline: Deadline) -> None:
-    """Stop when the client leaves."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+def _left(client: Client, deadline: Deadline) -> None:
     # A server says the same when the response is out.
     if not client.ended:
         deadline.stop(Gone())
+
+
+def _watch(scope: MutableMapping[str, Any], receive: Receive, left: Callable[[], None]) -> Callable[[], object]:
+    """Call `left` when the client leaves: our own server tells of it, others are asked. Gives what ends the watching."""
+    when_leaving = scope.get("extensions", {}).get(LEAVING)
+    if when_leaving is not None:
+        when_leaving(left)
+        return partial(when_leaving, None)
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        left()
+
+    return asyncio.create_task(watch()).cancel
 
 
 class _Request:

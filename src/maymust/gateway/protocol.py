@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+LEAVING = "maymust.leaving"
 
 _MOST_GATHERED = 65_536
 
@@ -52,10 +55,15 @@ class GatheringTransport:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server."""
+    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server.
+
+    The scope of a request has the extension `LEAVING`: a function that is given what to call when the client leaves before its answer
+    is out, or None. The way of ASGI, a task that waits for a message to receive, costs more than all else that the server does.
+    """
 
     seconds: float = 10.0
     _deadline: asyncio.TimerHandle | None = None
+    _leaving: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -70,9 +78,27 @@ class PatientProtocol(H11Protocol):
         elif self._deadline is None and self.timeout_keep_alive_task is None:
             self._wait()
 
+    def handle_events(self) -> None:
+        super().handle_events()
+        scope: Any = self.scope
+        if scope is not None:
+            # The application begins in a later step of the loop.
+            scope.setdefault("extensions", {})[LEAVING] = self._when_leaving
+
+    def _when_leaving(self, tell: Callable[[], None] | None) -> None:
+        self._leaving = tell
+        if tell is None:
+            return
+        # A long body may have stopped the reading, and then nobody would hear of it.
+        self.flow.resume_reading()
+        if self.transport.is_closing():
+            tell()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
+        if self._leaving is not None:
+            self._leaving()
 
     def _wait(self) -> None:
         if self._deadline is None:

@@ -9,7 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from maymust.gateway.approvals import Webhook
 from maymust.gateway.gateway import Gateway
@@ -18,6 +19,8 @@ from maymust.gateway.options import Options
 from maymust.gateway.parts import Parts
 from maymust.gateway.served import Routes
 from maymust.gateway.upstream import Upstream
+
+_PAGES = ("/healthz", "/metrics")
 
 
 def make_app(options: Options, routes: Routes) -> Starlette:
@@ -39,5 +42,10 @@ def make_app(options: Options, routes: Routes) -> Starlette:
         await upstream.close()
         await webhook.close()
 
-    paths = [Route("/healthz", health), Route("/metrics", counts), Mount("/", app=gateway)]
-    return Starlette(routes=paths, lifespan=lifespan)
+    pages = Router([Route("/healthz", health), Route("/metrics", counts)])
+
+    async def front(scope: Scope, receive: Receive, send: Send) -> None:
+        # Looked up instead of tried one by one: nearly every request is the gateway's.
+        await (pages if scope["path"] in _PAGES else gateway)(scope, receive, send)
+
+    return Starlette(routes=[Mount("/", app=front)], lifespan=lifespan)

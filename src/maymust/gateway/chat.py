@@ -8,7 +8,7 @@ from typing import Any
 
 from maymust.gateway.chat_reply import reply_of
 from maymust.gateway.chat_stream import ChatStream
-from maymust.gateway.conversation import Asked, Called, Choice, OfferedTool, Past, Reply, Returned, Said, arguments_of, text_of
+from maymust.gateway.conversation import Asked, Called, Choice, OfferedTool, Past, Reply, Returned, Said, text_of
 from maymust.gateway.dialect import Answers, StreamForm, Tools, ids_of
 from maymust.gateway.raw_json import Edits, RawObject
 from maymust.gateway.read_body import as_bool, as_id, as_list, as_name, as_object
@@ -148,8 +148,8 @@ def _past(messages: list[Any]) -> list[Past]:
         elif role == "assistant":
             if message.get("function_call") is not None:
                 raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
-            for call in as_list(message, "tool_calls", "messages: ") if message.get("tool_calls") else ():
-                past.append(_called(call))
+            if message.get("tool_calls"):
+                past += map(_called, as_list(message, "tool_calls", "messages: "))
         elif role == "user":
             past.append(Said(text_of(message.get("content"))))
         elif role == "function":

@@ -14,14 +14,18 @@ from maymust.gateway.sse import event_of, object_of
 class ChatStream:
     """A reader of streams; see `StreamForm`."""
 
-    marks = (b"tool_calls", b"function_call")
+    marks: tuple[bytes, ...] = (b"tool_calls", b"function_call")
 
     def __init__(self) -> None:
         self._head: dict[str, Any] = {}
+        self._last: tuple[bytes, dict[str, Any] | None] = (b"", None)
 
     def begins_call(self, event: bytes) -> bool:
         """Whether a call begins here."""
-        delta = _delta(object_of(event))
+        value = object_of(event)
+        # It will be read with all that follow.
+        self._last = (event, value)
+        delta = _delta(value)
         return bool(delta.get("tool_calls")) or delta.get("function_call") is not None
 
     def read(self, events: Sequence[bytes]) -> tuple[Reply, bool]:
@@ -30,8 +34,9 @@ class ChatStream:
         kept: dict[str, Any] = {}
         calls: dict[int, dict[str, Any]] = {}
         whole = False
+        seen, known = self._last
         for event in events:
-            value = object_of(event)
+            value = known if event == seen else object_of(event)
             if value is None:
                 whole = whole or b"[DONE]" in event
                 continue

@@ -15,7 +15,7 @@ _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 class MessagesStream:
     """A reader of streams; see `StreamForm`. `reply_of` makes a reply of blocks and the reason of the end."""
 
-    marks = (b"tool_use",)
+    marks: tuple[bytes, ...] = (b"tool_use",)
 
     def __init__(self, reply_of: Callable[[Sequence[Any], Any], Reply]) -> None:
         self._reply_of = reply_of

@@ -17,7 +17,7 @@ _BEGINS = ("response.created", "response.in_progress", "response.queued")
 class ResponsesStream:
     """A reader of streams; see `StreamForm`. `known` are the names of the policy."""
 
-    marks = (b"_call",)
+    marks: tuple[bytes, ...] = (b"_call",)
 
     def __init__(self, known: Collection[str]) -> None:
         self._known = known

@@ -10,6 +10,7 @@ from typing import Any
 from maymust.gateway.raw_json import read_once
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
+_DONE = b"data: [DONE]\n\n"
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
@@ -76,6 +77,8 @@ def object_of(event: bytes) -> dict[str, Any] | None:
 
     Raises ValueError for anything else, and for an object that could be read in two ways.
     """
+    if event == _DONE:
+        return None
     data = data_of(event)
     if data is None or data.strip() == "[DONE]":
         return None

@@ -58,6 +58,22 @@ def test_adding_to_any_version_leaves_the_others_intact(
         assert_like_a_scan(history, known)
 
 
+@settings(max_examples=150, deadline=None)
+@given(st.lists(steps, max_size=20), st.lists(steps, max_size=5))
+def test_a_history_made_of_its_steps_is_the_one_they_are_added_to(
+    words: list[tuple[str, Outcome]], more: list[tuple[str, Outcome]]
+) -> None:
+    made, grown = History(Step(tool, outcome) for tool, outcome in words), history_of(words)
+    for tool, outcome in [("", None), *more]:
+        if outcome is not None:
+            made, grown = made.add(tool, outcome=outcome), grown.add(tool, outcome=outcome)
+        assert made == grown
+        for failures in (False, True):
+            ours, theirs = made.tally(failures), grown.tally(failures)
+            assert (ours.places, ours.last, ours.total) == (theirs.places, theirs.last, theirs.total)
+    assert_like_a_scan(made, [*words, *more])
+
+
 def test_a_step_keeps_what_it_was_given() -> None:
     history = History().add("pay", outcome="denied", arguments={"amount": 5}, output=[1], call_id="c1", text="no")
     (step,) = history

@@ -54,6 +54,24 @@ def test_items_are_added_at_the_end_of_a_list(items: list[int], indent: Any) -> 
     assert json.loads(edited(raw, Edits(added={"messages": ["7", "8"]}))) == {"messages": [*items, 7, 8], "z": 1}
 
 
+@pytest.mark.parametrize("text", ['{"messages": null, "z": 1}', '{"messages": [ ], "z": 1}', '{"z": 1}'])
+def test_items_are_added_to_a_list_that_is_empty_or_not_there(text: str) -> None:
+    assert json.loads(edited(read_object(text.encode()), Edits(added={"messages": ["7", "8"]}))) == {"messages": [7, 8], "z": 1}
+
+
+@given(OBJECTS, INDENTS, st.lists(st.sampled_from(["tools", "messages", "a"]), max_size=3))
+@settings(deadline=None)
+def test_what_was_forgotten_is_still_in_the_text(value: dict[str, Any], indent: Any, forgotten: list[str]) -> None:
+    data = json.dumps(value, indent=indent).encode()
+    raw, whole = read_object(data), read_object(data)
+    for key in forgotten:
+        raw.forget(key)
+    edits = Edits({"a": "1", "new": "2"}, {"messages": ["3"]})
+    assert edited(raw, edits) == edited(whole, edits)
+    assert raw.has_items("messages") is (isinstance(value.get("messages"), list) and value["messages"] != [])
+    assert all(raw.value_text(key) == whole.value_text(key) for key in value)
+
+
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,ab\\u0 \n', max_size=40).map(str.encode))
 @settings(deadline=None, max_examples=300)
 def test_it_takes_nothing_that_pythons_reader_does_not_take(data: bytes) -> None:
@@ -92,6 +110,7 @@ def test_events_taken_in_one_piece_are_those_taken_one_by_one(data: bytes, cuts:
     events = [event for chunk in chunks for event in single.feed(chunk)]
     assert events_of(pieces.take(chunk) for chunk in chunks) == events
     assert pieces.rest == single.rest
+    assert b"".join(events_of([data])) == data
 
 
 def test_an_event_of_several_lines_is_one_text() -> None:

@@ -59,6 +59,33 @@ def test_a_refused_call_is_cut_out_of_the_stream_and_the_rest_is_numbered_anew()
     assert got.content.endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.parametrize("mark", [b"\n\n", b"\r\n\r\n", b"\n\n\n"], ids=["plain", "crlf", "more lines"])
+@pytest.mark.parametrize("size", [100_000, 50], ids=["one piece", "many pieces"])
+def test_a_refused_call_is_cut_out_wherever_the_stream_is_cut(mark: bytes, size: int) -> None:
+    deltas = [{"content": "hm"}, {"content": "tool_calls"}, call_delta(0, "refund"), call_delta(1, "search")]
+    data = b"".join(
+        one.replace(b"\n\n", mark) for one in stream(chat_chunks(*deltas, finish="tool_calls")).pieces if isinstance(one, bytes)
+    )
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    with RawUpstream(stream(pieces)) as upstream, gateway(policy("refund_hidden"), upstream.url) as url:
+        got = post(url, STREAM)
+    told = objects(got.content)
+    assert "".join(one["choices"][0]["delta"].get("content") or "" for one in told) == "hmtool_calls"
+    names = [piece["function"]["name"] for one in told for piece in one["choices"][0]["delta"].get("tool_calls", ())]
+    assert names == ["search"]
+    assert got.content.rstrip().endswith(b"data: [DONE]")
+
+
+def test_a_stream_that_goes_on_keeps_its_last_event_without_an_empty_line_after_it() -> None:
+    first = stream(chat_chunks({"content": "hm"}, call_delta(0, "refund"), finish="tool_calls"))
+    second = stream([*chat_chunks({"content": "so"}, finish=None), *chat_chunks(finish="stop")[:1], b"data: [DONE]"])
+    with RawUpstream(first, second) as upstream, gateway(policy("refund_hidden"), upstream.url) as url:
+        got = post(url, STREAM)
+    assert got.headers["x-maymust-asks"] == "1", "the head is out before the second ask"
+    assert got.content.endswith(b"data: [DONE]")
+    assert b"refund" not in got.content
+
+
 @pytest.mark.parametrize("then", ["and so", [call("search", q="x")]], ids=["text", "call"])
 @pytest.mark.parametrize("protocol", PATHS)
 def test_after_text_that_is_out_a_refused_call_is_followed_by_the_next_reply_in_one_stream(protocol: str, then: Any) -> None:

@@ -47,6 +47,14 @@ def test_gaps_before_the_run_are_no_gaps_of_it() -> None:
     assert len(read_story(past, CONVERSATION).gaps) == 4
 
 
+def test_results_of_one_id_belong_to_its_calls_in_their_order() -> None:
+    ids: list[Past] = [Said("a"), Called("1", "search", {}), Called("1", "think", {}), Called("1", "refund", {})]
+    past = [*ids, *(Returned("1", text) for text in "xyz"), Called("1", "search", {}), Returned("1", "again"), Returned("1", "none")]
+    story = read_story(past, GatewayTerms())
+    assert [(step.tool, step.text) for step in story.history] == [("search", "x"), ("think", "y"), ("refund", "z"), ("search", "again")]
+    assert story.gaps == ("the result of the call '1' is there, and the call is not",)
+
+
 def test_what_a_tool_returned_is_read_as_json_where_it_is_json() -> None:
     past = [
         Said("a"),

@@ -55,8 +55,14 @@ class Splitter:
 
 
 def events_of(pieces: Iterable[bytes]) -> list[bytes]:
-    """The events in pieces that `Splitter.take` has cut."""
-    return [event for piece in pieces for event in Splitter().feed(piece)]
+    """The events in pieces that end where one of them does. The last one may have no empty line after it."""
+    events: list[bytes] = []
+    for piece in pieces:
+        splitter = Splitter()
+        events += splitter.feed(piece)
+        if splitter.rest:
+            events.append(splitter.rest)
+    return events
 
 
 def data_of(event: bytes) -> str | None:

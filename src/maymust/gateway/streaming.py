@@ -40,16 +40,13 @@ class Streaming:
         held: list[bytes] = []
         holding = not checkpoint.may_stop
         async for piece in replies.pieces(response, self._most):
-            whole = splitter.take(piece)
-            if not whole:
-                continue
             if holding:
-                held.append(whole)
+                held += splitter.feed(piece)
                 continue
-            ready, late = self._parted(whole)
+            ready, late = self._parted(splitter.take(piece))
             if late:
                 holding = True
-                held.append(late)
+                held += late
             if ready:
                 passed.append(ready)
                 delivered += await self._pass(ready, head)
@@ -66,21 +63,20 @@ class Streaming:
         return await self._judge(checkpoint, passed, delivered, held, head)
 
     async def _judge(self, checkpoint: Checkpoint, passed: list[bytes], delivered: list[bytes], held: list[bytes], head: Head) -> bool:
-        """The word on a reply that was held, or a part of it. All of these are pieces with some events each."""
-        late = events_of(held)
+        """The word on a reply that was held, or a part of it. `held` are events, the others are pieces with some events each."""
         try:
             # Text that is out already need not be read to judge the calls after it.
-            told = self._form.read_calls(late) if passed and late else None
-            reply, whole = told if told is not None and told[0].calls else self._form.read([*events_of(passed), *late])
+            told = self._form.read_calls(held) if passed and held else None
+            reply, whole = told if told is not None and told[0].calls else self._form.read([*events_of(passed), *held])
             if not whole:
-                if late and b'"error"' in late[-1] and not self._form.begins_call(late[-1]):
-                    await self._finish(late[-1:], head)
+                if held and b'"error"' in held[-1] and not self._form.begins_call(held[-1]):
+                    await self._finish(held[-1:], head)
                     return True
                 raise Rejected(502, "upstream", "the stream ended before the reply did")
             verdict = await checkpoint.judge(reply)
             if not verdict.legal:
                 if told is not None:
-                    reply, _ = self._form.read([*events_of(passed), *late])
+                    reply, _ = self._form.read([*events_of(passed), *held])
                 if delivered:
                     self._form.sent(events_of(delivered))
                     self._goes_on = self.changed = True
@@ -88,26 +84,27 @@ class Streaming:
                 return False
             if verdict.refused:
                 self.changed = True
-                await self._finish(self._form.rewritten(late, verdict.refused), head, as_they_are=True)
+                await self._finish(self._form.rewritten(held, verdict.refused), head, as_they_are=True)
             else:
                 await self._finish(held, head)
         except ValueError as error:
             raise Rejected(502, "upstream", f"the reply cannot be judged: {error}") from error
         return True
 
-    def _parted(self, whole: bytes) -> tuple[bytes, bytes]:
-        """What comes before the first call, and the rest: some events each."""
+    def _parted(self, whole: bytes) -> tuple[bytes, list[bytes]]:
+        """What comes before the first call, in one piece, and the events from there on."""
         marked = self._marked(whole)
         if marked < 0:
-            return whole, b""
+            return whole, []
         before = whole.rfind(b"\n\n", 0, marked)
         # Where there are other ends, or more empty lines than one, it takes all that comes before to tell where an event begins.
         at = 0 if before < 0 or b"\r" in whole or whole[before - 1 : before] == b"\n" else before + 2
-        for event in events_of([whole[at:]]):
+        events = events_of([whole[at:]])
+        for place, event in enumerate(events):
             if self._begins_call(event):
-                return whole[:at], whole[at:]
+                return whole[:at], events[place:]
             at += len(event)
-        return whole, b""
+        return whole, []
 
     def _marked(self, events: bytes) -> int:
         """Where the first thing is without which no event begins a call; -1 when there is none."""

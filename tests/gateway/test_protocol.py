@@ -1,0 +1,61 @@
+"""Answers leave in one packet where they are written in one step, in order, and nothing is lost at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from maymust.gateway.protocol import GatheringTransport
+from tests.gateway.in_a_loop import in_a_loop
+
+
+class Recorded:
+    """A transport that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.name = "a transport"
+
+    def write(self, data: bytes) -> None:
+        self.told.append(data)
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+def gathering() -> tuple[GatheringTransport, Recorded]:
+    inner = Recorded()
+    return GatheringTransport(cast("asyncio.Transport", inner), asyncio.get_running_loop()), inner
+
+
+@in_a_loop
+async def test_what_is_written_in_one_step_is_sent_in_one_piece() -> None:
+    transport, inner = gathering()
+    for data in (b"head", b"", b"body"):
+        transport.write(data)
+    assert inner.told == []
+    await asyncio.sleep(0)
+    transport.write(b"more")
+    await asyncio.sleep(0)
+    assert inner.told == [b"headbody", b"more"]
+    assert transport.name == "a transport"
+
+
+@in_a_loop
+async def test_nothing_is_lost_when_it_closes() -> None:
+    transport, inner = gathering()
+    transport.write(b"the end")
+    transport.close()
+    await asyncio.sleep(0)
+    assert inner.told == [b"the end", "closed"]
+
+
+@in_a_loop
+async def test_much_is_not_gathered() -> None:
+    transport, inner = gathering()
+    transport.write(b"a")
+    transport.write(b"b" * 70_000)
+    transport.write(b"c")
+    assert inner.told == [b"a" + b"b" * 70_000]
+    await asyncio.sleep(0)
+    assert inner.told[1:] == [b"c"]

@@ -52,7 +52,7 @@ def test_it_is_a_step_like_any_other() -> None:
     assert pickle.loads(pickle.dumps(step)) == copy.deepcopy(step) == plain
     assert repr(step).partition("(")[2] == repr(plain).partition("(")[2]
     with pytest.raises(FrozenInstanceError):
-        step.arguments = {}  # type: ignore[misc]
+        step.arguments = {}
 
 
 def test_a_call_without_a_result_has_no_text_and_no_output() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from maymust.gateway.protocol import GatheringTransport
+import uvicorn
+from uvicorn.server import ServerState
+
+from maymust.gateway.protocol import LEAVING, GatheringTransport, PatientProtocol
 from tests.gateway.in_a_loop import in_a_loop
 
 
@@ -59,3 +62,41 @@ async def test_much_is_not_gathered() -> None:
     assert inner.told == [b"a" + b"b" * 70_000]
     await asyncio.sleep(0)
     assert inner.told[1:] == [b"c"]
+
+
+class Line(asyncio.Transport):
+    """A connection that goes nowhere."""
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: Any) -> None:
+        """Nobody reads it."""
+
+    def pause_reading(self) -> None:
+        """There is nothing to read."""
+
+    def resume_reading(self) -> None:
+        """There is nothing to read."""
+
+    def close(self) -> None:
+        """It is not open."""
+
+
+@in_a_loop
+async def test_the_end_of_one_request_does_not_keep_the_next_one_from_hearing_that_its_client_left() -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        """It never comes to it."""
+
+    protocol = PatientProtocol(uvicorn.Config(application, log_config=None), ServerState(), {})
+    protocol.connection_made(Line())
+    protocol.data_received(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+    when_leaving = cast("Any", protocol.scope)["extensions"][LEAVING]
+    told: list[str] = []
+    end_first = when_leaving(lambda: told.append("first"))
+    end_second = when_leaving(lambda: told.append("second"))
+    end_first()
+    protocol.connection_lost(None)
+    assert told == ["second"]
+    end_second()
+    await asyncio.sleep(0)

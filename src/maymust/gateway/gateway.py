@@ -101,10 +101,9 @@ def _left(client: Client, deadline: Deadline) -> None:
 
 def _watch(scope: MutableMapping[str, Any], receive: Receive, left: Callable[[], None]) -> Callable[[], object]:
     """Call `left` when the client leaves: our own server tells of it, others are asked. Gives what ends the watching."""
-    when_leaving = scope.get("extensions", {}).get(LEAVING)
+    when_leaving: Callable[[Callable[[], None]], Callable[[], object]] | None = scope.get("extensions", {}).get(LEAVING)
     if when_leaving is not None:
-        when_leaving(left)
-        return partial(when_leaving, None)
+        return when_leaving(left)
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -57,8 +58,8 @@ class GatheringTransport:
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server.
 
-    The scope of a request has the extension `LEAVING`: a function that is given what to call when the client leaves before its answer
-    is out, or None. The way of ASGI, a task that waits for a message to receive, costs more than all else that the server does.
+    The scope of a request has the extension `LEAVING`: a function that is given what to call when the client leaves, and returns what
+    ends that. The way of ASGI would take a task of its own for each request, that waits for a message.
     """
 
     seconds: float = 10.0
@@ -85,14 +86,18 @@ class PatientProtocol(H11Protocol):
             # The application begins in a later step of the loop.
             scope.setdefault("extensions", {})[LEAVING] = self._when_leaving
 
-    def _when_leaving(self, tell: Callable[[], None] | None) -> None:
+    def _when_leaving(self, tell: Callable[[], None]) -> Callable[[], None]:
         self._leaving = tell
-        if tell is None:
-            return
         # A long body may have stopped the reading, and then nobody would hear of it.
         self.flow.resume_reading()
         if self.transport.is_closing():
             tell()
+        return partial(self._forget, tell)
+
+    def _forget(self, tell: Callable[[], None]) -> None:
+        # The next request of the connection may have begun before the last one has cleared up.
+        if self._leaving is tell:
+            self._leaving = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()

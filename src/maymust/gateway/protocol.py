@@ -104,6 +104,10 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
         if self._leaving is not None:
             self._leaving()
+        scope: Any = self.scope
+        if scope is not None:
+            # The scope would keep the connection, and the connection keeps the scope.
+            scope["extensions"].pop(LEAVING, None)
 
     def _wait(self) -> None:
         if self._deadline is None:

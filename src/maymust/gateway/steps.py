@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from maymust.core.history import History
 from maymust.core.step import Outcome, Step
 from maymust.gateway.conversation import Called, Past, Returned, Said
-from maymust.gateway.told_step import told_step
+from maymust.gateway.told_step import ToldStep
 from maymust.policyfile.gateway_terms import GatewayTerms
 
 _LONGEST_SEARCHED = 100_000
@@ -77,7 +77,7 @@ def read_story(past: Iterable[Past], terms: GatewayTerms) -> Story:
     # Without a user's message it is not known what came before; what the client left out may be all that counts.
     if (headless if said else calls) and (conversation or not said):
         gaps.append("the run does not begin with a message of the user")
-    history = History([told_step(call, _outcome(call, terms)) for call in calls])
+    history = History([ToldStep(call, _outcome(call, terms)) for call in calls])
     return Story(history, tuple(_excerpt(call, terms) for call in earlier.values()), tuple(said), tuple(gaps))
 
 
@@ -103,7 +103,7 @@ def _excerpt(call: Called, terms: GatewayTerms) -> Step:
     """The step of an earlier run, with a shortened text."""
     whole = call.returned
     short = whole and Returned(whole.call_id, whole.text[:_EXCERPT], whole.failed)
-    return told_step(replace(call, returned=short), _outcome(call, terms))
+    return ToldStep(replace(call, returned=short), _outcome(call, terms))
 
 
 def _has_failed(tool: str, text: str, terms: GatewayTerms) -> bool:

@@ -3,82 +3,71 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from maymust.core.step import Outcome, Step
 from maymust.gateway.conversation import Called, arguments_of
 
-_STEP: Any = Step
-
-
-class _Late:
-    """A field of a step that is made when it is first read."""
-
-    __slots__ = ("_make", "_slot")
-
-    def __init__(self, slot: Any, make: Callable[[Any], Any]) -> None:
-        self._slot = slot
-        self._make = make
-
-    def __get__(self, step: Any, owner: Any = None) -> Any:
-        if step is None:
-            return self
-        try:
-            return self._slot.__get__(step)
-        except AttributeError:
-            self._slot.__set__(step, self._make(step))
-            return self._slot.__get__(step)
-
-    def __set__(self, step: Any, value: Any) -> None:
-        self._slot.__set__(step, value)
+_set = object.__setattr__
+_UNREAD: Any = object()
 
 
 class ToldStep(Step):
     """A step that is read from its call when somebody first asks: of most calls, rules only want the tool and the outcome."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_arguments", "_output", "_told")
+    _arguments: Any
+    _output: Any
+    _told: Called
 
-    arguments: Any = _Late(_STEP.arguments, lambda step: arguments_of(step._told.arguments))
-    output: Any = _Late(_STEP.output, lambda step: _value(step.text) if step.outcome is Outcome.OK else None)
-    call_id: Any = _Late(_STEP.call_id, lambda step: step._told.call_id)
-    text: Any = _Late(_STEP.text, lambda step: None if step._told.returned is None else step._told.returned.text)
-    untrusted: Any = _Late(_STEP.untrusted, lambda step: False)
+    def __init__(self, told: Called, outcome: Outcome) -> None:
+        _set(self, "tool", told.name)
+        _set(self, "outcome", outcome)
+        _set(self, "_told", told)
+        _set(self, "_arguments", _UNREAD)
+        _set(self, "_output", _UNREAD)
+
+    @property
+    def arguments(self) -> Any:
+        """See `Step`."""
+        if self._arguments is _UNREAD:
+            _set(self, "_arguments", arguments_of(self._told.arguments))
+        return self._arguments
+
+    @property
+    def output(self) -> Any:
+        """See `Step`. Clients send it as text."""
+        if self._output is _UNREAD:
+            _set(self, "_output", _value(self.text) if self.outcome is Outcome.OK else None)
+        return self._output
+
+    @property
+    def call_id(self) -> str | None:
+        """See `Step`."""
+        return self._told.call_id
+
+    @property
+    def text(self) -> str | None:
+        """See `Step`."""
+        returned = self._told.returned
+        return None if returned is None else returned.text
+
+    @property
+    def untrusted(self) -> bool:
+        """See `Step`. A conversation does not tell it."""
+        return False
 
     def __eq__(self, other: object) -> bool:
         return self.plain() == (other.plain() if isinstance(other, ToldStep) else other)
 
     __hash__ = Step.__hash__
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Step, self._fields())
-
     def plain(self) -> Step:
         """The same step with everything read."""
-        return Step(*self._fields())
-
-    def _fields(self) -> tuple[Any, ...]:
-        return self.tool, self.outcome, self.arguments, self.output, self.call_id, self.text, self.untrusted
-
-
-# As a frozen class sets them, without looking up their names.
-_set_tool: Callable[[ToldStep, str], None] = _STEP.tool.__set__
-_set_outcome: Callable[[ToldStep, Outcome], None] = _STEP.outcome.__set__
-_set_told: Callable[[ToldStep, Called], None] = ToldStep.__dict__["_told"].__set__
-_new = ToldStep.__new__
-
-
-def told_step(called: Called, outcome: Outcome) -> ToldStep:
-    """The step that a call and its result are."""
-    made = _new(ToldStep)
-    _set_tool(made, called.name)
-    _set_outcome(made, outcome)
-    _set_told(made, called)
-    return made
+        return Step(self.tool, self.outcome, self.arguments, self.output, self.call_id, self.text, self.untrusted)
 
 
 def _value(text: str | None) -> Any:
-    """The JSON form of what a tool returned: clients send it as text."""
     if text is None or text[:1] not in ("{", "["):
         return text
     try:

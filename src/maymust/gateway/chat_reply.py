@@ -31,6 +31,8 @@ def _call(place: int, call: Any) -> Call:
     name = form.get("name") if isinstance(form, dict) else None
     if not isinstance(form, dict) or not isinstance(name, str):
         raise ValueError("a call has no name")
+    if call.get("function") and call.get("custom"):
+        raise ValueError("a call has two forms, so it could be read in two ways")
     call_id = call.get("id")
     arguments = arguments_of(form.get("arguments")) if kind == "function" else None
     return Call(place, call_id if isinstance(call_id, str) else "", name, arguments)

@@ -9,6 +9,7 @@ from maymust.gateway.chat_reply import REASONING, reply_of
 from maymust.gateway.conversation import Reply
 from maymust.gateway.rejected import Rejected
 from maymust.gateway.sse import event_of, object_of
+from maymust.gateway.stray import refuse_strays
 
 
 class ChatStream:
@@ -26,7 +27,10 @@ class ChatStream:
         # It will be read with all that follow.
         self._last = (event, value)
         delta = _delta(value)
-        return bool(delta.get("tool_calls")) or delta.get("function_call") is not None
+        if delta.get("tool_calls") or delta.get("function_call") is not None:
+            return True
+        refuse_strays(value, _has_calls)
+        return False
 
     def read(self, events: Sequence[bytes]) -> tuple[Reply, bool]:
         """The reply that these events tell, and whether it is whole."""
@@ -43,6 +47,8 @@ class ChatStream:
             choice = _choice(value)
             whole = whole or choice.get("finish_reason") is not None
             delta = choice.get("delta")
+            if _says_more(event, delta):
+                refuse_strays(value, _has_calls, but=(delta,))
             if not isinstance(delta, dict):
                 continue
             if isinstance(delta.get("content"), str):
@@ -51,8 +57,8 @@ class ChatStream:
                 raise ValueError("it has a function_call of the old form, which nobody asked for")
             for key in REASONING:
                 if delta.get(key):
-                    kept[key] = kept[key] + delta[key] if key in kept else delta[key]
-            for piece in delta.get("tool_calls") or ():
+                    kept[key] = kept[key] + delta[key] if type(kept.get(key)) is type(delta[key]) else delta[key]
+            for piece in _pieces(delta):
                 _add(calls, piece)
         message = {"content": "".join(text), "tool_calls": [calls[place] for place in sorted(calls)], **kept}
         return reply_of(message), whole
@@ -70,7 +76,7 @@ class ChatStream:
 
     def rewritten(self, events: Sequence[bytes], refused: Collection[int]) -> list[bytes]:
         """The events without these calls, going on from what was sent."""
-        order = sorted({_index(piece) for event in events for piece in _delta(object_of(event)).get("tool_calls") or ()})
+        order = sorted({_index(piece) for event in events for piece in _pieces(_delta(object_of(event)))})
         left = [index for place, index in enumerate(order) if place not in refused]
         made: list[bytes] = []
         for event in events:
@@ -103,13 +109,30 @@ def _delta(value: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return delta if isinstance(delta, dict) else {}
 
 
+def _pieces(delta: Mapping[str, Any]) -> list[Any]:
+    pieces = delta.get("tool_calls") or []
+    if not isinstance(pieces, list):
+        raise ValueError("the tool_calls of an event are no list")
+    return pieces
+
+
+def _has_calls(one: Mapping[str, Any]) -> bool:
+    return any(isinstance(one.get(key), dict | list) and bool(one[key]) for key in ("tool_calls", "function_call"))
+
+
+def _says_more(event: bytes, delta: Any) -> bool:
+    """Whether an event speaks of calls more often than its delta has to."""
+    own = 1 if isinstance(delta, dict) and delta.get("tool_calls") else 0
+    return event.count(b"tool_calls") + event.count(b"function_call") > own or b"\\u00" in event
+
+
 def _finished(value: Mapping[str, Any] | None) -> bool:
     return _choice(value).get("finish_reason") is not None
 
 
 def _index(piece: Any) -> int:
     index = piece.get("index", 0) if isinstance(piece, dict) else None
-    if not isinstance(index, int):
+    if type(index) is not int or index < 0:
         raise ValueError("a call in the stream has no index")
     return index
 
@@ -122,7 +145,10 @@ def _add(calls: dict[int, dict[str, Any]], piece: Any) -> None:
     if isinstance(piece.get("type"), str):
         call["type"] = piece["type"]
     for kind in ("function", "custom"):
-        for key, text in (piece.get(kind) or {}).items():
+        part = piece.get(kind) or {}
+        if not isinstance(part, dict):
+            raise ValueError(f"the {kind} of a call is no object")
+        for key, text in part.items():
             form = call.setdefault(kind, {})
             form[key] = form.get(key, "") + text if isinstance(text, str) else form.get(key, "")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from maymust.gateway.conversation import Reply, arguments_of
 from maymust.gateway.rejected import Rejected
 from maymust.gateway.sse import event_of, object_of
+from maymust.gateway.stray import refuse_strays
 
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
@@ -25,7 +26,10 @@ class MessagesStream:
     def begins_call(self, event: bytes) -> bool:
         """Whether a call begins here."""
         value = object_of(event) or {}
-        return value.get("type") == "content_block_start" and _block(value).get("type") == "tool_use"
+        if value.get("type") == "content_block_start" and _is_call(_block(value)):
+            return True
+        refuse_strays(value, _is_call)
+        return False
 
     def read(self, events: Sequence[bytes]) -> tuple[Reply, bool]:
         """The reply that these events tell, and whether it is whole."""
@@ -36,12 +40,17 @@ class MessagesStream:
         for event in events:
             value = object_of(event) or {}
             kind = value.get("type")
-            if kind == "content_block_start":
-                blocks[_index(value)] = dict(_block(value))
+            begun = _block(value) if kind == "content_block_start" else None
+            if b"tool_use" in event or b"\\u00" in event:
+                refuse_strays(value, _is_call, but=(begun,))
+            if begun is not None:
+                if _index(value) in blocks:
+                    raise ValueError("two blocks of the stream have one number")
+                blocks[_index(value)] = dict(begun)
             elif kind == "content_block_delta":
                 _grow(blocks, raw, value)
             elif kind == "message_delta":
-                stop = (value.get("delta") or {}).get("stop_reason") or stop
+                stop = _delta(value).get("stop_reason") or stop
             whole = whole or kind == "message_stop" or stop is not None
         for index, block in blocks.items():
             if block.get("type") == "tool_use" and raw.get(index):
@@ -91,15 +100,26 @@ def _block(value: dict[str, Any]) -> dict[str, Any]:
     return block
 
 
+def _is_call(one: Mapping[str, Any]) -> bool:
+    return one.get("type") == "tool_use"
+
+
+def _delta(value: dict[str, Any]) -> dict[str, Any]:
+    delta = value.get("delta") or {}
+    if not isinstance(delta, dict):
+        raise ValueError("a piece of the stream is no object")
+    return delta
+
+
 def _index(value: dict[str, Any]) -> int:
     index = value.get("index")
-    if not isinstance(index, int):
+    if type(index) is not int:
         raise ValueError("a block of the stream has no index")
     return index
 
 
 def _grow(blocks: dict[int, dict[str, Any]], raw: dict[int, str], value: dict[str, Any]) -> None:
-    index, delta = _index(value), value.get("delta") or {}
+    index, delta = _index(value), _delta(value)
     if index not in blocks:
         raise ValueError("a piece of a block came before the block")
     kind = delta.get("type")

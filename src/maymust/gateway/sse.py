@@ -11,6 +11,7 @@ from maymust.gateway.raw_json import read_once
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
 _DONE = b"data: [DONE]\n\n"
+_MARK = b"\xef\xbb\xbf"
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
@@ -71,6 +72,8 @@ def data_of(event: bytes) -> str | None:
         return event[6:-2].decode("utf-8")  # as most events are
     lines = []
     for line in _LINE.split(event):
+        # Some clients take such a mark off the stream, others off each line.
+        line = line.removeprefix(_MARK)
         if line.startswith(b"data:"):
             lines.append(line[6:] if line[5:6] == b" " else line[5:])
         elif line == b"data":

@@ -69,7 +69,7 @@ class Streaming:
             told = self._form.read_calls(held) if passed and held else None
             reply, whole = told if told is not None and told[0].calls else self._form.read([*events_of(passed), *held])
             if not whole:
-                if held and b'"error"' in held[-1] and not self._form.begins_call(held[-1]):
+                if held and _is_error(held[-1]) and not self._form.begins_call(held[-1]):
                     await self._finish(held[-1:], head)
                     return True
                 raise Rejected(502, "upstream", "the stream ended before the reply did")
@@ -140,6 +140,14 @@ class Streaming:
     async def fail(self, rejected: Rejected) -> None:
         """Tell an error in the middle of the stream."""
         await self._client.end(self._form.error(rejected))
+
+
+def _is_error(event: bytes) -> bool:
+    """Whether an event tells of an error, and of nothing else. Raises ValueError for what cannot be read."""
+    value = object_of(event) or {}
+    response = value.get("response")
+    told = value.get("error") or (response.get("error") if isinstance(response, dict) else None)
+    return bool(told) and not value.get("choices") and value.get("type") in (None, "error", "response.failed")
 
 
 def _whole(event: bytes) -> bytes:

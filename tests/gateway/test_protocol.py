@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any, cast
 
 import uvicorn
 from uvicorn.server import ServerState
 
+from maymust.gateway.options import Options
 from maymust.gateway.protocol import LEAVING, GatheringTransport, PatientProtocol
+from maymust.gateway.server import bind
 from tests.gateway.in_a_loop import in_a_loop
 
 
@@ -100,3 +103,20 @@ async def test_the_end_of_one_request_does_not_keep_the_next_one_from_hearing_th
     assert told == ["second"]
     end_second()
     await asyncio.sleep(0)
+
+
+@in_a_loop
+async def test_what_is_accepted_sends_without_waiting_for_an_acknowledgement() -> None:
+    accepted: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+
+    async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await accepted.put(writer)
+
+    with bind(Options(upstream="", port=0)) as listening:
+        async with await asyncio.start_server(take, sock=listening):
+            _, client = await asyncio.open_connection(*listening.getsockname())
+            server = await accepted.get()
+            assert server.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for writer in (client, server):
+                writer.close()
+                await writer.wait_closed()

@@ -24,6 +24,7 @@ class Options:
     read_timeout       seconds in which the upstream has to go on
     body_timeout       seconds in which a request has to be there
     header_timeout     seconds in which the head of a request has to be there
+    write_timeout      seconds in which a client has to take 16 KiB of what waits for it
     asks               so many times at most the model is asked for one request
     approval_timeout   seconds that a person has
     approval_token     sent to the webhook as `Authorization: Bearer`
@@ -42,6 +43,7 @@ class Options:
     read_timeout: float = 600.0
     body_timeout: float = 30.0
     header_timeout: float = 10.0
+    write_timeout: float = 30.0
     asks: int = MOST_ASKS
     approval_timeout: float = 300.0
     approval_token: str | None = None

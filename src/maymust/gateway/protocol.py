@@ -1,13 +1,15 @@
-"""The server's side of a connection: how long it waits for the head of a request, and how its answers are sent."""
+"""The server's side of a connection: how long it waits for its client, and how its answers are sent."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from maymust.gateway.slow_reader import SlowReader
 
 LEAVING = "maymust.leaving"
 
@@ -17,16 +19,18 @@ _MOST_GATHERED = 65_536
 class GatheringTransport:
     """A transport that sends in one piece what is written within one step of the event loop.
 
-    uvicorn writes the head, the pieces and the end of an answer one by one, and each would be a packet of its own.
+    uvicorn writes the head, the pieces and the end of an answer one by one, and each would be a packet of its own. `closing` is called when
+    it is closed.
     """
 
-    __slots__ = ("_gathered", "_loop", "_parts", "_transport")
+    __slots__ = ("_closing", "_gathered", "_loop", "_parts", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, closing: Callable[[], None] | None = None) -> None:
         self._transport = transport
         self._loop = loop
         self._parts: list[bytes] = []
         self._gathered = 0
+        self._closing = closing
 
     def write(self, data: bytes) -> None:
         """Send this soon."""
@@ -49,6 +53,8 @@ class GatheringTransport:
     def close(self) -> None:
         """Send what is left, and close."""
         self._send()
+        if self._closing is not None:
+            self._closing()
         self._transport.close()
 
     def __getattr__(self, name: str) -> Any:
@@ -56,19 +62,25 @@ class GatheringTransport:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request. `seconds` is set for each server.
+    """HTTP/1.1 of uvicorn, which waits only so long for the head of a request, and for a client to take what is sent to it. `seconds` and
+    `write_seconds` are set for each server.
 
     The scope of a request has the extension `LEAVING`: a function that is given what to call when the client leaves, and returns what
     ends that. The way of ASGI would take a task of its own for each request, that waits for a message.
     """
 
     seconds: float = 10.0
+    write_seconds: float = 30.0
     _deadline: asyncio.TimerHandle | None = None
+    _reader: SlowReader | None = None
     _leaving: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.transport = GatheringTransport(transport, self.loop)  # type: ignore[assignment]
+        # A plain transport of streams, whatever the protocol of asyncio says.
+        plain = cast("asyncio.Transport", transport)
+        self._reader = SlowReader(plain, self.loop, self.write_seconds)
+        self.transport = GatheringTransport(plain, self.loop, self._reader.watch)  # type: ignore[assignment]
         self._wait()
 
     def data_received(self, data: bytes) -> None:
@@ -99,8 +111,20 @@ class PatientProtocol(H11Protocol):
         if self._leaving is tell:
             self._leaving = None
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._reader is not None:
+            self._reader.watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reader is not None and not self.transport.is_closing():
+            self._reader.stop()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._reader is not None:
+            self._reader.stop()
         super().connection_lost(exc)
         if self._leaving is not None:
             self._leaving()

@@ -104,7 +104,7 @@ def _config(options: Options, factory: Callable[[], Any]) -> uvicorn.Config:
         factory=True,
         workers=options.workers,
         # A function will do where uvicorn wants a class: it is only called.
-        http=partial(_protocol, options.header_timeout),  # type: ignore[arg-type]
+        http=partial(_protocol, options.header_timeout, options.write_timeout),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         # The line of an access log holds the query, and that may hold a key.
@@ -118,9 +118,9 @@ def _config(options: Options, factory: Callable[[], Any]) -> uvicorn.Config:
     )
 
 
-def _protocol(seconds: float, *given: Any, **more: Any) -> PatientProtocol:
+def _protocol(seconds: float, write_seconds: float, *given: Any, **more: Any) -> PatientProtocol:
     made = PatientProtocol(*given, **more)
-    made.seconds = seconds
+    made.seconds, made.write_seconds = seconds, write_seconds
     return made
 
 

@@ -145,10 +145,10 @@ class Gate:
 
     def observe(self, call: Any, outcome: Outcome | str, output: Any = None) -> None:
         """Report how a call came back. A call that was never admitted is recorded as it is."""
-        for known in self._batch:
-            if known.outcome is None and known.is_same(call):
-                break
-        else:
+        open_calls = [one for one in self._batch if one.outcome is None]
+        # The very call goes before one that only has its id.
+        known = next((one for one in open_calls if one.key is call), None) or next((one for one in open_calls if one.is_same(call)), None)
+        if known is None:
             known = _Call(call)
             self._batch.append(known)
         known.outcome = Outcome(outcome)

@@ -170,7 +170,7 @@ def _called(call: Any) -> Called:
         call_id = as_id(call_id, "tool_calls: an id")
     if not name or not isinstance(name, str):
         as_name(name, "tool_calls: a name")
-    return Called(call_id, name, form.get("arguments") if kind == "function" else None)
+    return Called(call_id, name, form.get("arguments") if kind == "function" else {"input": form.get("input")})
 
 
 def _answered(reply: Reply, answers: Answers, number: int) -> Iterator[dict[str, Any]]:

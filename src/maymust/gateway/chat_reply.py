@@ -34,5 +34,5 @@ def _call(place: int, call: Any) -> Call:
     if call.get("function") and call.get("custom"):
         raise ValueError("a call has two forms, so it could be read in two ways")
     call_id = call.get("id")
-    arguments = arguments_of(form.get("arguments")) if kind == "function" else None
-    return Call(place, call_id if isinstance(call_id, str) else "", name, arguments)
+    given = form.get("arguments") if kind == "function" else {"input": form.get("input")}
+    return Call(place, call_id if isinstance(call_id, str) else "", name, arguments_of("" if given is None else given))

@@ -29,6 +29,9 @@ Approve = Callable[[Mapping[str, Any], Permit, dict[str, dict[str, Any]]], Await
 """Asks whoever has to agree to a call: None after a yes, the text for the model after a no."""
 
 
+_UNREADABLE = "not with these arguments: they have to be one JSON object in which no key is there twice"
+
+
 class _Gate(Gate):
     """A gate for a run that has begun elsewhere."""
 
@@ -124,6 +127,10 @@ class Checkpoint:
         word = self._gate.admit(wanted)
         if not word.allowed:
             return word.reason
+        if call.arguments is None and call.name in self.served.known:
+            # A client might read them in another way than rules, or the person who is asked.
+            self._gate.observe(wanted, Outcome.REFUSED)
+            return _UNREADABLE
         if not word.ask:
             return None
         why = await self._approve(wanted, self.permit, self._memories)

@@ -179,12 +179,13 @@ class Reply:
 
 
 def arguments_of(raw: Any) -> Mapping[str, Any] | None:
-    """Arguments as a mapping. None for what is no JSON object, or could be read in two ways."""
+    """Arguments as a mapping; empty where there are none. None for what is no JSON object, or could be read in two ways."""
     if isinstance(raw, dict):
         return raw
     if not isinstance(raw, str):
         return None
-    return read_once(raw) if raw.strip() else {}
+    value = read_once(raw)
+    return {} if value is None and raw.strip() in ("", "null") else value
 
 
 def text_of(content: Any) -> str:

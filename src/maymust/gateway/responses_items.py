@@ -15,6 +15,8 @@ from maymust.models.past_call import name_of, object_text
 _FUNCTIONS = ("function_call", "custom_tool_call")
 _CLIENTS = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
 """Calls that the client runs, although their tools have a form of their own."""
+_ABOUT = ("type", "id", "call_id", "status", "created_by")
+"""What stands in a call beside what is to be done."""
 _VERSION = re.compile(r"(_use)?(_preview)?(_\d[\d_]*)?$")
 
 
@@ -79,8 +81,7 @@ def past_of(items: list[Any], known: Collection[str]) -> Iterator[Past]:
             if item.get("role") == "user":
                 yield Said(text_of(item.get("content")))
         elif kind in _FUNCTIONS:
-            raw = item.get("arguments") if kind == "function_call" else None
-            yield Called(as_id(item.get("call_id"), f"{where}.call_id"), as_name(item.get("name"), f"{where}.name"), raw)
+            yield Called(as_id(item.get("call_id"), f"{where}.call_id"), as_name(item.get("name"), f"{where}.name"), _given(item))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield Returned(as_id(item.get("call_id"), f"{where}.call_id"), text_of(item.get("output")))
         elif kind == "item_reference":
@@ -89,7 +90,7 @@ def past_of(items: list[Any], known: Collection[str]) -> Iterator[Past]:
             yield Missing("a part of the conversation was replaced by a summary")
         elif isinstance(kind, str) and kind.endswith("_call") and hosted_name(kind) in known:
             failed = item.get("status") in ("failed", "incomplete") or item.get("error") is not None
-            yield Called(str(item.get("call_id") or item.get("id") or ""), hosted_name(kind), None, "failed" if failed else "ok")
+            yield Called(str(item.get("call_id") or item.get("id") or ""), hosted_name(kind), _given(item), "failed" if failed else "ok")
 
 
 def calls_client(item: Mapping[str, Any], known: Collection[str]) -> bool:
@@ -117,8 +118,16 @@ def _call(place: int, item: Mapping[str, Any]) -> Call:
     name = item.get("name") if kind in _FUNCTIONS else hosted_name(kind)
     if not isinstance(name, str):
         raise ValueError("a call has no name")
-    arguments = arguments_of(item.get("arguments")) if kind == "function_call" else None
-    return Call(place, call_id if isinstance(call_id, str) else "", name, arguments)
+    return Call(place, call_id if isinstance(call_id, str) else "", name, arguments_of(_given(item)))
+
+
+def _given(item: Mapping[str, Any]) -> Any:
+    """The arguments of a call, for rules and for whoever is asked about it."""
+    kind = item.get("type")
+    if kind == "function_call":
+        given = item.get("arguments")
+        return "" if given is None else given
+    return {"input": item.get("input")} if kind == "custom_tool_call" else {key: item[key] for key in item if key not in _ABOUT}
 
 
 def answered(reply: Reply, answers: Answers, number: int, *, stored: bool) -> Iterator[dict[str, Any]]:

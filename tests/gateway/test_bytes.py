@@ -151,3 +151,12 @@ def test_a_conversation_is_not_written_anew() -> None:
     assert json.dumps(messages).encode()[:-1] in again.body
     nudge = "A text is not enough here. You cannot finish yet: search has to succeed before the end. Call one of: think, search, refund."
     assert [one["content"] for one in again.json["messages"][3:]] == ["early", nudge]
+
+
+def test_a_number_that_json_cannot_say_again_is_not_written_anew() -> None:
+    calls = chat_reply(None, ("search", "{}"), ("refund", "{}"))
+    reply = json.dumps({**calls, "created": "#"}).replace('"#"', "1e999").encode()
+    policy = Policy([ConditionalRequirement("refund", only_after=["search"])], tools=["think", "search", "refund"])
+    with RawUpstream(Answer([reply])) as upstream, gateway(policy, upstream.url) as url:
+        got = post(url, CHAT)
+    assert (got.status_code, got.json()["error"]["code"]) == (502, "upstream")

@@ -208,6 +208,12 @@ def test_a_page_in_a_browser_cannot_use_it(both: Any) -> None:
     assert post(url, CHAT, host="localhost:1234").status_code == 200
 
 
+@pytest.mark.parametrize("page", ["/metrics", "/healthz", "/%6detrics"])
+def test_a_page_in_a_browser_does_not_see_its_counts(both: Any, page: str) -> None:
+    assert httpx.get(both[1] + page, headers={"host": "evil.example"}, trust_env=False).status_code == 403
+    assert httpx.get(both[1] + page, trust_env=False).status_code == 200
+
+
 def test_a_compressed_body_is_not_read(both: Any) -> None:
     assert post(both[1], GOOD, content_encoding="gzip").status_code == 415
 

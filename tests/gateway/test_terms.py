@@ -17,7 +17,7 @@ from maymust.gateway.steps import read_story
 from maymust.policyfile.gateway_terms import GatewayTerms
 from maymust.requirements.untrusted import AfterUntrustedRequirement
 from tests.adapters.harness import policy
-from tests.gateway.asking import CHAT, PATHS, TOOLS, called, fault, post, returned, said
+from tests.gateway.asking import BODIES, CHAT, PATHS, RESPONSES, TOOLS, USER, called, fault, post, returned, said
 from tests.gateway.gateway_process import gateway
 from tests.gateway.raw_upstream import Answer, RawUpstream, chat_reply, whole
 
@@ -90,6 +90,15 @@ def test_tools_that_the_policy_does_not_name_are_left_out_where_it_says_so() -> 
     assert got.json()["choices"][0]["message"]["content"] == "done"
     with RawUpstream(answers[0]) as upstream, gateway(policy("two_searches"), upstream.url) as url:
         assert "transfer" in post(url, {**CHAT, "tools": [*TOOLS, other]}).text
+
+
+@pytest.mark.parametrize("kind", ["local_shell", "shell", "apply_patch", "computer_use_preview"])
+def test_tools_of_a_form_of_their_own_that_the_client_runs_are_left_out_too(kind: str) -> None:
+    tools = [*RESPONSES["tools"], {"type": "web_search"}]
+    done = whole({"id": "r", "output": [{"type": "message", "content": [{"type": "output_text", "text": "done"}]}]})
+    with RawUpstream(done) as upstream, gateway(policy("two_searches"), upstream.url, terms=GatewayTerms(other_tools="refuse")) as url:
+        assert post(url, {**RESPONSES, "tools": [*tools, {"type": kind}]}, PATHS["responses"]).status_code == 200
+    assert upstream.seen[0].json["tools"] == tools
 
 
 ASKING = Policy([AskPermissionRequirement("refund")], tools=["think", "search", "refund"])
@@ -222,3 +231,13 @@ def test_what_a_model_turns_out_not_to_take_is_not_sent_again() -> None:
         for _ in range(2):
             assert post(url, {**CHAT, "model": "gpt-5"}).status_code == 200
     assert [len(one.json["tools"]) for one in upstream.seen] == [3, 2, 2]
+
+
+@pytest.mark.parametrize(("scope", "status"), [("conversation", 400), ("run", 200)])
+def test_a_conversation_that_begins_with_a_summary_has_a_part_missing(scope: Any, status: int) -> None:
+    summary = {"role": "assistant", "content": [{"type": "compaction", "content": "they searched twice"}]}
+    answer = whole({"id": "m", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "done"}]})
+    with RawUpstream(answer) as upstream, gateway(policy("two_searches"), upstream.url, terms=GatewayTerms(scope=scope)) as url:
+        got = post(url, {**BODIES["messages"], "messages": [summary, USER]}, PATHS["messages"])
+        whole_story = post(url, {**BODIES["messages"], "messages": [USER, summary, USER]}, PATHS["messages"])
+    assert (got.status_code, whole_story.status_code) == (status, 200)

@@ -14,9 +14,11 @@ from starlette.types import Receive, Scope, Send
 
 from maymust.gateway.approvals import Webhook
 from maymust.gateway.gateway import Gateway
+from maymust.gateway.intake import check_host
 from maymust.gateway.metrics import Metrics
 from maymust.gateway.options import Options
 from maymust.gateway.parts import Parts
+from maymust.gateway.rejected import Rejected
 from maymust.gateway.served import Routes
 from maymust.gateway.upstream import Upstream
 
@@ -46,6 +48,14 @@ def make_app(options: Options, routes: Routes) -> Starlette:
 
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
         # Looked up instead of tried one by one: nearly every request is the gateway's.
-        await (pages if scope["path"] in _PAGES else gateway)(scope, receive, send)
+        if scope["path"] not in _PAGES:
+            await gateway(scope, receive, send)
+            return
+        try:
+            check_host(scope.get("headers", ()), options.host, options.allow_hosts)
+        except Rejected as rejected:
+            await Response(f"{rejected.message}\n", rejected.status)(scope, receive, send)
+        else:
+            await pages(scope, receive, send)
 
     return Starlette(routes=[Mount("/", app=front)], lifespan=lifespan)

@@ -67,6 +67,7 @@ class OfferedTool:
     parameters  its schema, where it has one
     hosted      the provider runs it, or the protocol has a form of its own for its calls
     nested      it is a part of the item, not all of it
+    local       the client runs it, although it is `hosted` by its form
     """
 
     name: str
@@ -74,6 +75,7 @@ class OfferedTool:
     parameters: Mapping[str, Any] | None = None
     hosted: bool = False
     nested: bool = False
+    local: bool = False
 
 
 class Derived:

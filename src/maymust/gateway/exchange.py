@@ -117,7 +117,10 @@ class Exchange:
             return False
         if verdict.refused:
             self.outcome = "changed"
-            data = json.dumps(self._dialect.without(answer, verdict.refused)).encode()
+            try:
+                data = json.dumps(self._dialect.without(answer, verdict.refused), allow_nan=False).encode()
+            except ValueError:
+                raise Rejected(502, "upstream", "the reply has a number that is too large to be written again") from None
         await self._client.whole(response.status_code, self._headers(response, checkpoint, shaped), data)
         return True
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from maymust.gateway.conversation import Asked, Call, Called, Choice, OfferedTool, Past, Reply, Returned, Said, text_of
+from maymust.gateway.conversation import Asked, Call, Called, Choice, Missing, OfferedTool, Past, Reply, Returned, Said, text_of
 from maymust.gateway.dialect import Answers, StreamForm, Tools, ids_of
 from maymust.gateway.messages_stream import MessagesStream
 from maymust.gateway.raw_json import Edits, RawObject
@@ -147,6 +147,8 @@ def _past(messages: list[Any], known: Collection[str]) -> Iterator[Past]:
                 # What stands beside results is most often the client's own; it begins no run.
                 yield Said(text_of(content))
         elif role == "assistant":
+            if not place and any(block.get("type") == "compaction" for block in blocks):
+                yield Missing("the conversation begins with a summary of what came before")
             yield from _calls(blocks, where, known)
 
 

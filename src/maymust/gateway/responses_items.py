@@ -39,7 +39,8 @@ def tools_of(items: list[Any]) -> Iterator[OfferedTool]:
                 name = as_object(inner, f"tools[{place}].tools: an item").get("name")
                 yield OfferedTool(as_name(name, f"tools[{place}].tools: a name"), place, nested=True)
         else:
-            yield OfferedTool(hosted_name(kind), place, hosted=True)
+            name = hosted_name(kind)
+            yield OfferedTool(name, place, hosted=True, local=f"{name}_call" in _CLIENTS)
 
 
 def later_tools(items: list[Any]) -> Iterator[OfferedTool]:

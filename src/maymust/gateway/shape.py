@@ -93,7 +93,9 @@ def _plan(dialect: Dialect, asked: Asked, checkpoint: Checkpoint, closed: Collec
     word = "none" if checkpoint.text_only else _word(permit, offered, asked)
     wanted = _merged(word, asked, offered)
     encoding = _encoded(asked, permit, wanted, offered, capabilities)
-    tools = _tool_edits(dialect, asked, permit, encoding, offered, narrow=not capabilities.prefix_bound)
+    served = checkpoint.served
+    left_out = {tool.name for tool in asked.tools if tool.local and tool.name not in served.known and served.terms.other_tools == "refuse"}
+    tools = _tool_edits(dialect, asked, permit, encoding, offered, left_out, narrow=not capabilities.prefix_bound)
     choice = _choice_edits(dialect, asked, wanted, encoding, emptied=None in tools.values())
     return _Plan({**choice, **tools}, capabilities, encoding, _is_overruled(asked.choice, wanted))
 
@@ -189,14 +191,14 @@ def _is_hosted(asked: Asked, choice: Choice) -> bool:
 
 
 def _tool_edits(
-    dialect: Dialect, asked: Asked, permit: Permit, encoding: Encoding, offered: tuple[str, ...], *, narrow: bool
+    dialect: Dialect, asked: Asked, permit: Permit, encoding: Encoding, offered: tuple[str, ...], left_out: Collection[str], *, narrow: bool
 ) -> dict[str, str | None]:
     """The list of tools, where it has to be another one; None in its place when nothing is left of it."""
     kept = {tool.name for tool in encoding.tools}
     if encoding.choice == "none" and any(tool.hosted for tool in asked.tools):
         kept = set()  # "none" would close the hosted ones as well
     listed = [tool for tool in asked.tools if tool.place >= 0]
-    left = [tool for tool in listed if _stays(tool, kept, permit, offered)]
+    left = [tool for tool in listed if tool.name not in left_out and _stays(tool, kept, permit, offered)]
     bounded = [tool for tool in left if narrow and tool.name in offered and permit.arguments(tool.name)]
     narrowed = {tool.place: text for tool in bounded if (text := _narrowed(dialect, asked, tool, permit))}
     if len(left) == len(listed) and not narrowed:

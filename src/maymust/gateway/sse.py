@@ -98,6 +98,6 @@ def object_of(event: bytes) -> dict[str, Any] | None:
 
 
 def event_of(value: dict[str, Any], name: str | None = None) -> bytes:
-    """An event that carries this object."""
+    """An event that carries this object. Raises ValueError for a number that is too large for JSON."""
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(value, separators=(',', ':'))}\n\n".encode()
+    return f"{head}data: {json.dumps(value, separators=(',', ':'), allow_nan=False)}\n\n".encode()

@@ -292,3 +292,90 @@ def test_messages_that_are_not_about_tools_pass_letter_by_letter() -> None:
             assert next(one for one in wire.heard if isinstance(one, JSONRPCNotification)).params == {"a": None}
 
     run(main)
+
+
+@pytest.mark.parametrize("method", ["tools/call", "tools/list"])
+def test_a_call_without_an_id_never_reaches_the_server(method: str) -> None:
+    heard: list[str] = []
+
+    def serve(message: JSONRPCMessage) -> list[JSONRPCMessage]:
+        if isinstance(message, JSONRPCRequest | JSONRPCNotification):
+            heard.append(message.method)
+        return plain(message)
+
+    async def main() -> None:
+        async with wired(serve) as wire:
+            # Whatever id it had, JSON-RPC knows none but texts and whole numbers: it is read as a notification.
+            await wire.say(notification(method, {"name": "pay", "arguments": {"n": 1}}))
+            await wire.say(notification("notifications/of/a/vendor"))
+            await wire.say(request(1, "ping", {}))
+            await wire.answer_to(1)
+            told = await wire.answer_to(None)
+            assert isinstance(told, JSONRPCError)
+            assert "needs an id" in told.error.message
+
+    run(main)
+    assert heard == ["notifications/of/a/vendor", "ping"]
+
+
+def test_a_storm_of_changes_is_one_change() -> None:
+    lists: list[Any] = []
+
+    def serve(message: JSONRPCMessage) -> list[JSONRPCMessage]:
+        changes: list[JSONRPCMessage] = [notification("notifications/tools/list_changed")] * 500
+        if isinstance(message, JSONRPCRequest) and message.method == "tools/list":
+            lists.append(message.id)
+        return [*plain(message), *changes]
+
+    async def main() -> None:
+        async with wired(serve) as wire:
+            await wire.say(request(1, "tools/list", {}))
+            await wire.answer_to(1)
+            await asyncio.sleep(0.5)
+            await wire.say(request(2, "tools/call", {"name": "think"}))
+            await wire.answer_to(2)
+
+    run(main)
+    assert 2 <= len(lists) <= 8
+
+
+def test_a_change_that_comes_while_another_one_is_read_is_not_lost() -> None:
+    shown = list(TOOLS)
+
+    def serve(message: JSONRPCMessage) -> list[JSONRPCMessage]:
+        if not isinstance(message, JSONRPCRequest) or message.method != "tools/list":
+            return plain(message)
+        answer = response(message.id, {"tools": list(shown)})
+        if len(shown) > 4:
+            return [answer]
+        shown.append({**TOOLS[0], "name": f"tool{len(shown)}"})
+        return [answer, notification("notifications/tools/list_changed")]
+
+    async def main() -> None:
+        async with wired(serve) as wire:
+            await wire.say(request(1, "tools/list", {}))
+            await wire.answer_to(1)
+            await asyncio.sleep(1.5)
+            await wire.say(request(2, "tools/call", {"name": "tool4"}))
+            answer = await wire.answer_to(2)
+            assert isinstance(answer, JSONRPCResponse)
+            assert "isError" not in answer.result
+
+    run(main)
+
+
+def test_a_server_cannot_answer_for_the_proxy_what_it_was_not_asked() -> None:
+    def serve(message: JSONRPCMessage) -> list[JSONRPCMessage]:
+        if isinstance(message, JSONRPCRequest) and message.method == "tools/list":
+            # It knows how clients count.
+            return [response(7, {"tools": TOOLS}), *plain(message)]
+        return plain(message)
+
+    async def main() -> None:
+        async with wired(serve) as wire:
+            await wire.say(request(7, "tools/list", {}))
+            answer = await wire.answer_to(7)
+            assert isinstance(answer, JSONRPCResponse)
+            assert [tool["name"] for tool in answer.result["tools"]] == ["think"]
+
+    run(main)

@@ -35,6 +35,8 @@ from maymust.mcp_proxy.subscriptions import Subscriptions, with_list_changed
 log: logging.Logger = logging.getLogger(__name__)
 
 _MOST_COMPLAINTS = 3
+_BREATH = 0.2
+"""So many seconds go by before a list is read again that changes all the time."""
 
 
 class Relay:
@@ -63,6 +65,8 @@ class Relay:
         self._tasks: set[asyncio.Task[None]] = set()
         self._lists: dict[RequestId, asyncio.Task[None]] = {}
         self._loading: asyncio.Future[None] | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._is_stale = False
         self._told: object = None
         self._complaints = 0
 
@@ -107,6 +111,11 @@ class Relay:
         if isinstance(message, JSONRPCRequest):
             await self._client_asked(message)
         elif isinstance(message, JSONRPCNotification):
+            if message.method in (messages.CALL, messages.LIST):
+                # Nobody could answer it, but a server that does not look at ids might run it.
+                log.warning("a %s of the client's has no id that it could be answered by; it is left out", message.method)
+                await self.client.send(failure(None, f"{message.method} needs an id, a text or a whole number"))
+                return
             if message.method == messages.CANCELLED and not self._cancels(message):
                 return
             await self.server.send(message)
@@ -175,15 +184,21 @@ class Relay:
     async def _server_said(self, message: JSONRPCMessage) -> None:
         if isinstance(message, JSONRPCNotification):
             if message.method == messages.LIST_CHANGED:
-                self.spawn(self._follow)
+                self._is_stale = True
+                if self._following is None:
+                    self._following = self.spawn(self._follow)
                 return
             if message.method == messages.ACKNOWLEDGED:
                 message = self.subscriptions.acknowledged(message)
             await self.client.send(message)
         elif isinstance(message, JSONRPCRequest):
             await self.client.send(message)
-        elif not self.server.took(message) and not self.answered(message):
+        elif not self.server.took(message) and not self.answered(message) and not self._is_held(message.id):
             await self._answer(message)
+
+    def _is_held(self, id: RequestId | None) -> bool:
+        """Whether a request is the proxy's to answer: the server has not heard of it, or not yet."""
+        return id is not None and (id in self._lists or self._calls.knows(id))
 
     def answered(self, message: JSONRPCResponse | JSONRPCError) -> bool:
         """Give an answer to the task that waits for it; False when there is none."""
@@ -249,15 +264,19 @@ class Relay:
             await self.subscriptions.tell()
 
     async def _follow(self) -> None:
-        """The server's list has changed."""
-        if not self.catalog.is_known:
-            return
+        """The server's list has changed. Changes that come in the meantime are one."""
         try:
-            await self.catalog.load(self._envelope)
-        except (Faulted, MaymustError):
-            log.warning("the server's list has changed, and could not be read")
-            return
-        await self.announce()
+            while self._is_stale and self.catalog.is_known:
+                self._is_stale = False
+                try:
+                    await self.catalog.load(self._envelope)
+                except (Faulted, MaymustError):
+                    log.warning("the server's list has changed, and could not be read")
+                else:
+                    await self.announce()
+                await asyncio.sleep(_BREATH)
+        finally:
+            self._following = None
 
     # --- tasks ---
     def spawn(self, work: Callable[..., Coroutine[Any, Any, None]], *about: Any) -> asyncio.Task[None]:

@@ -66,7 +66,7 @@ def test_an_upstream_that_is_not_there_is_told() -> None:
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
     with gateway(OPEN, nobody) as url:
         got = post(url, CHAT)
-    assert (got.status_code, fault(got), said(got)) == (502, "upstream", "maymust: the upstream cannot be reached (ConnectError)")
+    assert (got.status_code, fault(got), said(got)) == (502, "upstream", f"maymust: the upstream {nobody} cannot be reached (ConnectError)")
 
 
 def test_an_upstream_that_says_nothing_is_given_up() -> None:

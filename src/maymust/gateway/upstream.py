@@ -96,7 +96,7 @@ class Upstream:
         except httpx.TimeoutException as error:
             raise Rejected(504, "upstream", f"the upstream did not answer in time ({type(error).__name__})") from error
         except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise Rejected(502, "upstream", f"the upstream cannot be reached ({type(error).__name__})") from error
+            raise Rejected(502, "upstream", f"the upstream {self.url} cannot be reached ({type(error).__name__})") from error
 
     async def close(self) -> None:
         """Close its connections."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maymust import ConditionalRequirement, Policy
+from maymust import ArgumentRequirement, ConditionalRequirement, Policy
 from tests.adapters.harness import policy
 from tests.gateway.asking import (
     BODIES,
@@ -287,3 +287,16 @@ def test_the_last_ask_is_for_an_answer_where_one_is_allowed() -> None:
     got, sent = ask(policy("refund_hidden"), CHAT, "chat", *[refused] * 5, whole(chat_reply("so be it")))
     assert got.json()["choices"][0]["message"]["content"] == "so be it"
     assert [one.get("tool_choice") for one in sent] == [None] * 5 + ["none"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"properties": [[]]}, {"properties": {"amount": {"enum": [{}]}}, "required": 5}],
+)
+def test_what_is_no_schema_is_the_providers_to_refuse(parameters: Any) -> None:
+    policy = Policy([ArgumentRequirement("refund", "amount", maximum=100)], tools=["refund"])
+    tools = [{"type": "function", "function": {"name": "refund", "parameters": parameters}}]
+    answers = whole(chat_reply(None, ("refund", '{"amount": 500}'))), whole(chat_reply("done"))
+    with RawUpstream(*answers) as upstream, gateway(policy, upstream.url) as url:
+        assert post(url, {**CHAT, "tools": tools}).json()["choices"][0]["message"]["content"] == "done"
+    assert upstream.seen[0].json["tools"] == tools

@@ -43,23 +43,30 @@ def taken(line: socket.socket) -> bytes:
     return got
 
 
+ENDLESS = stream(chat_chunks({"content": TEXT}, finish=None), endless=True)
+HELLO = whole(chat_reply("hello"))
+
+
 def test_a_stream_that_nobody_reads_is_given_up_and_leaves_room_for_others() -> None:
-    endless = stream(chat_chunks({"content": TEXT}, finish=None), endless=True)
-    with RawUpstream(endless, whole(chat_reply("hello"))) as upstream, gateway(FREE, upstream.url, max_requests=1, write_timeout=0.5) as url:
-        with connected(url, {**CHAT, "stream": True}) as line:
-            assert upstream.left.wait(15)
-            assert 'maymust_gateway_requests_total{outcome="disconnected"' in counts(url, 'outcome="disconnected"')
-            assert post(url, CHAT).status_code == 200
-            assert not taken(line).endswith(b"0\r\n\r\n")
+    with (
+        RawUpstream(ENDLESS, HELLO) as upstream,
+        gateway(FREE, upstream.url, max_requests=1, write_timeout=0.5) as url,
+        connected(url, {**CHAT, "stream": True}) as line,
+    ):
+        assert upstream.left.wait(15)
+        assert 'maymust_gateway_requests_total{outcome="disconnected"' in counts(url, 'outcome="disconnected"')
+        assert post(url, CHAT).status_code == 200
+        assert not taken(line).endswith(b"0\r\n\r\n")
 
 
 def test_a_stream_that_took_too_long_waits_for_nobody_to_read_of_it() -> None:
-    endless = stream(chat_chunks({"content": TEXT}, finish=None), endless=True)
-    limits: dict[str, Any] = {"max_requests": 1, "timeout": 1.0, "write_timeout": 2.0}
-    with RawUpstream(endless, whole(chat_reply("hello"))) as upstream, gateway(FREE, upstream.url, **limits) as url:
-        with connected(url, {**CHAT, "stream": True}):
-            assert 'outcome="too_slow"' in counts(url, 'outcome="too_slow"')
-            assert post(url, CHAT).status_code == 200
+    with (
+        RawUpstream(ENDLESS, HELLO) as upstream,
+        gateway(FREE, upstream.url, max_requests=1, timeout=1.0, write_timeout=2.0) as url,
+        connected(url, {**CHAT, "stream": True}),
+    ):
+        assert 'outcome="too_slow"' in counts(url, 'outcome="too_slow"')
+        assert post(url, CHAT).status_code == 200
 
 
 @pytest.mark.parametrize("answer", [whole(chat_reply(LONG)), whole(chat_reply(LONG), status=500)], ids=["reply", "error"])
@@ -72,12 +79,15 @@ def test_a_whole_reply_that_nobody_takes_is_dropped(answer: Answer) -> None:
 
 
 def test_who_reads_slowly_gets_the_whole_reply() -> None:
-    with RawUpstream(whole(chat_reply(LONG))) as upstream, gateway(FREE, upstream.url, write_timeout=0.5) as url:
-        with connected(url, CHAT, room=262_144) as line:
-            length, began = 0, time.monotonic()
-            while length < len(LONG):
-                data = line.recv(131_072)
-                assert data
-                length += len(data)
-                time.sleep(0.02)
+    with (
+        RawUpstream(whole(chat_reply(LONG))) as upstream,
+        gateway(FREE, upstream.url, write_timeout=0.5) as url,
+        connected(url, CHAT, room=262_144) as line,
+    ):
+        length, began = 0, time.monotonic()
+        while length < len(LONG):
+            data = line.recv(131_072)
+            assert data
+            length += len(data)
+            time.sleep(0.02)
     assert time.monotonic() - began > 1

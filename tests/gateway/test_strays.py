@@ -48,7 +48,10 @@ def arguments(kind: str, text: str) -> dict[str, Any]:
 
 STRAYS: dict[str, tuple[str, list[Any]]] = {
     "after a byte order mark": ("chat", [MARK + event(chunk(delta=REFUND)), *chat_chunks()]),
-    "after a mark inside the stream": ("chat", [*chat_chunks({"content": ""}, finish=None), MARK + event(chunk(delta=REFUND)), *chat_chunks()]),
+    "after a mark inside the stream": (
+        "chat",
+        [*chat_chunks({"content": ""}, finish=None), MARK + event(chunk(delta=REFUND)), *chat_chunks()],
+    ),
     "in a message instead of a delta": ("chat", [chunk(delta={"content": ""}, message=REFUND), *chat_chunks()]),
     "in a list of deltas": ("chat", [chunk(delta=[REFUND]), *chat_chunks()]),
     "beside the calls": ("chat", [chunk(delta=call_delta(0, "search"), message=REFUND), *chat_chunks()]),
@@ -59,7 +62,11 @@ STRAYS: dict[str, tuple[str, list[Any]]] = {
     "in two forms": (
         "chat",
         [
-            chunk(delta={"tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "search"}, "function": {"name": "refund"}}]}),
+            chunk(
+                delta={
+                    "tool_calls": [{"index": 0, "id": "c", "type": "custom", "custom": {"name": "search"}, "function": {"name": "refund"}}]
+                }
+            ),
             *chat_chunks(),
         ],
     ),

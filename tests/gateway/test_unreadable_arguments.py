@@ -50,7 +50,7 @@ def test_what_the_policy_does_not_name_passes_as_it_is() -> None:
         assert post(url, {**CHAT, "tools": tools}).content == reply.pieces[0]
 
 
-ASKED = {
+ASKED: dict[str, dict[str, Any]] = {
     "chat": {"tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "refund", "input": "order 7"}}]},
     "custom": {"type": "custom_tool_call", "id": "x", "call_id": "c", "name": "refund", "input": "order 7"},
     "shell": {"type": "local_shell_call", "id": "x", "call_id": "c", "status": "completed", "action": {"command": ["rm"]}},
@@ -88,7 +88,22 @@ def test_a_no_to_one_call_leaves_another_one_of_its_id_alone() -> None:
     reply = chat_reply(None, ("search", "{}"), ("refund", "{}"), ("search", "{}"))
     for call in reply["choices"][0]["message"]["tool_calls"]:
         call["id"] = "same"
-    with RawUpstream(whole({"allow": False})) as desk, RawUpstream(whole(reply)) as upstream:
-        with gateway(policy, upstream.url, terms=GatewayTerms(approvals=desk.url)) as url:
-            left = post(url, CHAT).json()["choices"][0]["message"]["tool_calls"]
+    with (
+        RawUpstream(whole({"allow": False})) as desk,
+        RawUpstream(whole(reply)) as upstream,
+        gateway(policy, upstream.url, terms=GatewayTerms(approvals=desk.url)) as url,
+    ):
+        left = post(url, CHAT).json()["choices"][0]["message"]["tool_calls"]
     assert [call["function"]["name"] for call in left] == ["search"]
+
+
+def test_a_person_is_asked_about_a_text_that_has_no_form_in_utf_8() -> None:
+    policy = Policy([AskPermissionRequirement("refund")], tools=TOOLS)
+    reply = whole(chat_reply(None, ("refund", r'{"why": "\ud800"}')))
+    with (
+        RawUpstream(whole({"allow": True})) as desk,
+        RawUpstream(reply) as upstream,
+        gateway(policy, upstream.url, terms=GatewayTerms(approvals=desk.url)) as url,
+    ):
+        assert post(url, CHAT).status_code == 200
+    assert desk.seen[0].json["arguments"] == {"why": "\ud800"}

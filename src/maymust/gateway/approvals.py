@@ -19,6 +19,7 @@ from maymust.requirements.permission import Decision
 log: logging.Logger = logging.getLogger(__name__)
 
 _LONGEST = 65_536
+_JSON = {"content-type": "application/json"}
 
 
 class Webhook:
@@ -36,7 +37,8 @@ class Webhook:
     async def ask(self, url: str, question: Mapping[str, Any]) -> Decision:
         """The decision. A no, with the reason, when there is none."""
         try:
-            async with self._opened().stream("POST", url, json=dict(question)) as response:
+            # In ASCII: what a model writes may have no form in UTF-8.
+            async with self._opened().stream("POST", url, content=json.dumps(dict(question)), headers=_JSON) as response:
                 data = b""
                 async for chunk in response.aiter_bytes():
                     data += chunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
@@ -77,10 +77,8 @@ class PatientProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # A plain transport of streams, whatever the protocol of asyncio says.
-        plain = cast("asyncio.Transport", transport)
-        self._reader = SlowReader(plain, self.loop, self.write_seconds)
-        self.transport = GatheringTransport(plain, self.loop, self._reader.watch)  # type: ignore[assignment]
+        self._reader = SlowReader(transport, self.loop, self.write_seconds)
+        self.transport = GatheringTransport(transport, self.loop, self._reader.watch)  # type: ignore[assignment]
         self._wait()
 
     def data_received(self, data: bytes) -> None:

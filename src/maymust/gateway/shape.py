@@ -210,12 +210,16 @@ def _tool_edits(
 
 
 def _narrowed(dialect: Dialect, asked: Asked, tool: OfferedTool, permit: Permit) -> str | None:
-    """The tool with what the rules leave of its arguments in its schema, as JSON; None where that is all of it."""
+    """The tool with what the rules leave of its arguments in its schema, as JSON; None where that is all of it, or it is no schema."""
     fragments = permit.arguments(tool.name)
     if tool.parameters is None or tool.nested:
         return None
     own = ToolDefinition(tool.name, "", tool.parameters)
-    made = narrowed_tool(own, fragments)
+    try:
+        made = narrowed_tool(own, fragments)
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError):
+        # The provider will say so; the gate holds all the same.
+        return None
     item = asked.body.values["tools"][tool.place]
     return None if made is own else json.dumps(dialect.narrowed(item, made.parameters))
 

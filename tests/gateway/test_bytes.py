@@ -160,3 +160,13 @@ def test_a_number_that_json_cannot_say_again_is_not_written_anew() -> None:
     with RawUpstream(Answer([reply])) as upstream, gateway(policy, upstream.url) as url:
         got = post(url, CHAT)
     assert (got.status_code, got.json()["error"]["code"]) == (502, "upstream")
+
+
+def test_each_request_goes_to_its_own_path_with_its_own_query() -> None:
+    chat = PATHS["chat"]
+    ways = [chat, f"{chat}?a=1", f"{chat}?a=2", "/team/chat/completions", chat]
+    with RawUpstream(whole(chat_reply("done"))) as upstream, gateway(OPEN, f"{upstream.url}/base/v1") as url:
+        for way in ways:
+            assert post(url, CHAT, way).status_code == 200
+        told = [got.path for got in upstream.seen]
+    assert told == [f"/base{way}" if way.startswith("/v1/") else f"/base/v1{way}" for way in ways]

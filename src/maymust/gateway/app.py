@@ -9,8 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maymust.gateway.approvals import Webhook
 from maymust.gateway.gateway import Gateway
@@ -25,7 +25,7 @@ from maymust.gateway.upstream import Upstream
 _PAGES = ("/healthz", "/metrics")
 
 
-def make_app(options: Options, routes: Routes) -> Starlette:
+def make_app(options: Options, routes: Routes) -> ASGIApp:
     """The application, for any ASGI server. Raises PolicyError for an upstream that is no URL."""
     upstream = Upstream(options.upstream, read_timeout=options.read_timeout, connections=options.max_requests)
     webhook = Webhook(token=options.approval_token, timeout=options.approval_timeout)
@@ -44,18 +44,24 @@ def make_app(options: Options, routes: Routes) -> Starlette:
         await upstream.close()
         await webhook.close()
 
-    pages = Router([Route("/healthz", health), Route("/metrics", counts)])
+    pages = Starlette(routes=[Route("/healthz", health), Route("/metrics", counts)], lifespan=lifespan)
 
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        # Looked up instead of tried one by one: nearly every request is the gateway's.
-        if scope["path"] not in _PAGES:
-            await gateway(scope, receive, send)
-            return
-        try:
-            check_host(scope.get("headers", ()), options.host, options.allow_hosts)
-        except Rejected as rejected:
-            await Response(f"{rejected.message}\n", rejected.status)(scope, receive, send)
-        else:
+        # Nearly every request is the gateway's, which needs no routes, and tells its errors itself.
+        if scope["type"] == "lifespan":
             await pages(scope, receive, send)
+        elif scope["path"] not in _PAGES:
+            await gateway(scope, receive, send)
+        else:
+            await (_refused(scope, options) or pages)(scope, receive, send)
 
-    return Starlette(routes=[Mount("/", app=front)], lifespan=lifespan)
+    return front
+
+
+def _refused(scope: Scope, options: Options) -> Response | None:
+    """The answer to who may not see the pages: while only this machine is listened to, a page in a browser that was led here."""
+    try:
+        check_host(scope["headers"], options.host, options.allow_hosts)
+    except Rejected as rejected:
+        return Response(f"{rejected.message}\n", rejected.status)
+    return None

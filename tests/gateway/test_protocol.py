@@ -76,6 +76,9 @@ class Line(asyncio.Transport):
     def write(self, data: Any) -> None:
         """Nobody reads it."""
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def pause_reading(self) -> None:
         """There is nothing to read."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -119,3 +120,25 @@ def test_an_event_of_several_lines_is_one_text() -> None:
     assert object_of(b"data: [DONE]\n\n") is None
     with pytest.raises(ValueError, match="no JSON object"):
         object_of(b"data: [1]\n\n")
+
+
+def test_a_long_event_takes_no_longer_for_coming_in_small_pieces() -> None:
+    event = b"data: " + b"x" * 4_000_000 + b"\n\n"
+    for cut in ("take", "feed"):
+        splitter = Splitter()
+        began = time.monotonic()
+        events = [getattr(splitter, cut)(event[place : place + 1400]) for place in range(0, len(event), 1400)]
+        assert time.monotonic() - began < 1
+        assert b"".join(part if isinstance(part, bytes) else b"".join(part) for part in events) == event
+
+
+@pytest.mark.parametrize("cut", ["take", "feed"])
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n", b"\r\n\n"])
+def test_the_end_of_a_long_event_is_found_wherever_it_is_cut(cut: str, end: bytes) -> None:
+    long = b"data: " + b"line\n".join([b"x" * 30_000] * 4)
+    for place in range(1, len(end)):
+        splitter = Splitter()
+        pieces = [long[:70_000], long[70_000:], end[:place], end[place:] + b"data: next"]
+        got = [getattr(splitter, cut)(piece) for piece in pieces]
+        assert b"".join(part if isinstance(part, bytes) else b"".join(part) for part in got) == long + end
+        assert splitter.rest == b"data: next"

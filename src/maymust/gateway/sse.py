@@ -12,47 +12,70 @@ from maymust.gateway.raw_json import read_once
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
 _DONE = b"data: [DONE]\n\n"
 _MARK = b"\xef\xbb\xbf"
+_SHORT = 65_536
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 class Splitter:
-    """Cuts a stream into its events, each with the empty line after it. `rest` is what has no end yet."""
+    """Cuts a stream into its events, each with the empty line after it."""
 
-    __slots__ = ("_seen", "rest")
+    __slots__ = ("_aside", "_begun")
 
     def __init__(self) -> None:
-        self.rest: bytes = b""
-        self._seen = 0
+        self._begun = b""
+        self._aside: list[bytes] = []
+
+    @property
+    def rest(self) -> bytes:
+        """What has no end yet."""
+        if self._aside:
+            self._begun = b"".join((self._begun, *self._aside))
+            self._aside = []
+        return self._begun
 
     def take(self, data: bytes) -> bytes:
         """The events that are whole now, in one piece."""
-        text = self.rest + data
+        if self._begun and self._goes_on(data):
+            return b""
+        text = (self.rest if self._aside else self._begun) + data
         end = text.rfind(b"\n\n") + 2
         if b"\r" in text or text[end - 3 : end - 2] == b"\n":
             # Other ends, or one of which it hangs on the lines before where it is.
-            return b"".join(self.feed(data))
+            return b"".join(self._cut(text))
         end = end if end > 1 else 0
-        self.rest = text[end:]
-        self._seen = len(self.rest)
+        self._begun = text[end:]
         return text[:end]
 
     def feed(self, data: bytes) -> list[bytes]:
         """The events that are whole now."""
-        text = self.rest + data
+        if self._begun and self._goes_on(data):
+            return []
+        return self._cut((self.rest if self._aside else self._begun) + data)
+
+    def _goes_on(self, data: bytes) -> bool:
+        """Put aside what ends no event: looked at again with each piece, a long event would take the square of its length."""
+        if b"\n" in data or b"\r" in data:
+            if not self._aside and len(self._begun) < _SHORT:
+                return False
+            before = self._aside[-1] if self._aside else self._begun
+            if len(before) < 3 or _END.search(before[-3:] + data):
+                return False
+        self._aside.append(data)
+        return True
+
+    def _cut(self, text: bytes) -> list[bytes]:
+        searched, self._aside = len(self._begun), []
         if b"\r" not in text:
             # As most streams are; all other ends of an event have that mark.
             whole = text.split(b"\n\n")
-            self.rest = whole.pop()
-            self._seen = len(self.rest)
+            self._begun = whole.pop()
             return [event + b"\n\n" for event in whole]
         events, at = [], 0
         # What was searched before has no end in it; an end may begin three bytes before the new part.
-        begin = max(0, self._seen - 3)
-        for found in _END.finditer(text, begin):
+        for found in _END.finditer(text, max(0, searched - 3)):
             events.append(text[at : found.end()])
             at = found.end()
-        self.rest = text[at:]
-        self._seen = len(self.rest)
+        self._begun = text[at:]
         return events
 
 

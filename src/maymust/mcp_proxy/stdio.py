@@ -109,15 +109,18 @@ class _Lines:
             closed.cancel()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        rest = b""
+        begun: list[bytes] = []
         # The loop may be closed by the time a line comes.
         with contextlib.suppress(RuntimeError, OSError, CancelledError):
             while chunk := os.read(self._descriptor, _CHUNK):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    self._put(loop, line)
-            if rest:
-                self._put(loop, rest)
+                begun.append(chunk)
+                # A long line is put together once, not with each piece.
+                if b"\n" in chunk:
+                    *lines, rest = b"".join(begun).split(b"\n")
+                    begun = [rest]
+                    for line in lines:
+                        self._put(loop, line)
+            self._put(loop, b"".join(begun))
             asyncio.run_coroutine_threadsafe(self._queue.put(None), loop).result()
 
     def _put(self, loop: asyncio.AbstractEventLoop, line: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from maymust import ConditionalRequirement, Policy
 from tests.gateway.asking import BODIES, PATHS, post
 from tests.gateway.gateway_process import gateway
-from tests.gateway.raw_upstream import RawUpstream, call_delta, chat_chunks, chat_reply, event, stream, whole
+from tests.gateway.raw_upstream import Answer, RawUpstream, call_delta, chat_chunks, chat_reply, event, stream, whole
 
 TOOLS = ["think", "search", "refund"]
 NO_REFUND = Policy([ConditionalRequirement("refund", only_after=["search"])], tools=TOOLS)
@@ -89,6 +90,15 @@ def test_a_call_does_not_get_past_the_gateway(stray: str) -> None:
         got = post(url, {**BODIES[protocol], "stream": True}, PATHS[protocol])
     assert b"refund" not in got.content
     assert b"maymust" in got.content
+
+
+@pytest.mark.parametrize("end", [b"", b"\n\n"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_whole_reply_that_is_said_to_be_a_stream_is_no_way_past(end: bytes, indent: int | None) -> None:
+    text = json.dumps(chat_reply(None, ("refund", "{}")), indent=indent).encode().replace(b"{\n", b"{\n\n")
+    with RawUpstream(Answer([text + end], "text/event-stream")) as upstream, gateway(NO_REFUND, upstream.url) as url:
+        got = post(url, BODIES["chat"])
+    assert b"refund" not in got.content
 
 
 TWICE = [

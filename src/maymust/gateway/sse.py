@@ -11,6 +11,7 @@ from maymust.gateway.raw_json import read_once
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\r\n\n|\n\r\n")
 _DONE = b"data: [DONE]\n\n"
+_FIELD = re.compile(rb"[A-Za-z_-]*(?::|\Z)")
 _MARK = b"\xef\xbb\xbf"
 _SHORT = 65_536
 _LINE = re.compile(rb"\r\n|\n|\r")
@@ -91,7 +92,7 @@ def events_of(pieces: Iterable[bytes]) -> list[bytes]:
 
 
 def data_of(event: bytes) -> str | None:
-    """What an event carries, None for one without data (a comment, a retry). Raises ValueError for what is not UTF-8."""
+    """What an event carries, None for one without data (a comment, a retry). Raises ValueError for what is not UTF-8, or is no event."""
     if event.startswith(b"data: ") and event.endswith(b"\n\n") and event.count(b"\n") == 2 and b"\r" not in event:
         return event[6:-2].decode("utf-8")  # as most events are
     lines = []
@@ -102,6 +103,9 @@ def data_of(event: bytes) -> str | None:
             lines.append(line[6:] if line[5:6] == b" " else line[5:])
         elif line == b"data":
             lines.append(b"")
+        elif not _FIELD.match(line):
+            # A client that does not look at what kind of reply it is would read it all the same.
+            raise ValueError("a line of the stream is of no event")
     return b"\n".join(lines).decode("utf-8") if lines else None
 
 

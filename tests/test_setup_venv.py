@@ -78,4 +78,4 @@ def test_a_python_that_is_not_there_is_named_in_one_line_with_what_to_type(targe
     said, of_make = done.stderr.splitlines()
     needs = f"maymust: this needs Python 3.11, 3.12 or 3.13, and there is no {absent} here."
     assert said == f"{needs} Name another one: make {target} PYTHON=/path/to/python3.13"
-    assert of_make.startswith("make: ***")
+    assert ": *** [" in of_make

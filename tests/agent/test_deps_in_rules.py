@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from maymust import Agent, ArgumentRequirement, AskPermissionRequirement, ConditionalRequirement, History, RunState, RunView, requirement, tool
+from maymust import (
+    Agent,
+    ArgumentRequirement,
+    AskPermissionRequirement,
+    ConditionalRequirement,
+    History,
+    RunState,
+    RunView,
+    requirement,
+    tool,
+)
 from maymust.errors import PolicyError
 from maymust.models import ScriptedModel, call
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from maymust.core.bits import BitGuard, Track
+from maymust.core.bits import BitGuard, Dial, Track
 from maymust.core.flags import Flags
 from maymust.core.guard import Atom, Guard
 from maymust.core.history import History
@@ -155,6 +155,14 @@ class CompiledPolicy:
         Counts that no guard asks for are 0, and those above what guards ask for are cut off.
         """
         return self._tracks[failures].field_of(tool)
+
+    def flags_of(self, state: int) -> int:
+        """The facts that hold in a state, as bits."""
+        return state & self._mask
+
+    def dials(self) -> tuple[Dial, ...]:
+        """Every number that a state holds."""
+        return tuple(dial for track in self._tracks for dial in track.dials())
 
     def is_past(self, state: int) -> bool:
         """Whether no step that some guard asks for is still to come."""

@@ -73,7 +73,7 @@ def last_below(places: Sequence[int] | None, length: int) -> int | None:
     return places[known - 1] if known else None
 
 
-class _Steps(Buffer[Step]):
+class Steps(Buffer[Step]):
     """The shared list of steps with its two tallies, and what others have derived from it."""
 
     __slots__ = ("derived", "invoked", "ok")
@@ -107,7 +107,7 @@ class History(Sequence[Step]):
     __slots__ = ("_length", "_steps")
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
-        self._steps = _Steps(steps)
+        self._steps = Steps(steps)
         self._length = len(self._steps.items)
 
     def add(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from maymust import ConditionalRequirement, Policy
+from maymust import AskPermissionRequirement, ConditionalRequirement, Policy, requirement
 from maymust.core.compiled import CompiledPolicy
 from maymust.core.history import History
 from maymust.core.tool_spec import FINAL_ANSWER
@@ -111,9 +111,98 @@ def test_nothing_else_is_found_than_by_looking_at_every_state(far: int) -> None:
         assert (shortest(difference), difference.complete) == (expected, True), seed
         assert all(holds(old, new, gain.witness) for gain in difference.gains), seed
         plain = compare(old, new, far=10**6)
-        causes = [sorted((gain.tool, gain.kind, gain.rules, len(calls_of(gain.witness))) for gain in some.gains) for some in (difference, plain)]
+        causes = [
+            sorted((gain.tool, gain.kind, gain.rules, len(calls_of(gain.witness))) for gain in some.gains) for some in (difference, plain)
+        ]
         assert causes[0] == causes[1], seed
         compared += 1
         fewer += difference.pairs < plain.pairs
     assert compared > COUNT * 0.6
     assert fewer > compared * 0.1
+
+
+def policy(rules: dict[str, dict[str, Any]], *more: Any) -> Policy:
+    return Policy([*(ConditionalRequirement(tool, **params) for tool, params in rules.items()), *more], tools=["a", "b", "c"])
+
+
+_HIGH = {
+    "max_invocations": lambda n: ({"a": {"max_invocations": n}}, {"a": {"max_invocations": n + 1}}, n),
+    "max_attempts": lambda n: ({"a": {"max_attempts": n}}, {"a": {"max_attempts": n + 1}}, n),
+    "min_invocations": lambda n: ({"a": {"min_invocations": n}}, {"a": {"min_invocations": n - 1}}, n - 1),
+    "cooldown": lambda n: ({"a": {"cooldown": n}}, {"a": {"cooldown": n - 1}}, n),
+    "force_at_step": lambda n: ({"a": {"force_at_step": n}}, {"a": {"force_at_step": n + 1}}, n - 1),
+    "a limit without two in a row": lambda n: (
+        {"a": {"max_invocations": n, "consecutive_allowed": False}},
+        {"a": {"max_invocations": n + 1, "consecutive_allowed": False}},
+        2 * n,
+    ),
+    "a limit and a short cooldown": lambda n: (
+        {"a": {"max_invocations": n, "cooldown": 3}},
+        {"a": {"max_invocations": n + 1, "cooldown": 3}},
+        4 * n,
+    ),
+    "limits of three tools": lambda n: (
+        {name: {"max_invocations": n} for name in "abc"},
+        {name: {"max_invocations": n + number} for number, name in enumerate("abc")},
+        n,
+    ),
+    "the same limits": lambda n: ({"a": {"max_invocations": n}, "b": {"cooldown": n}}, {"a": {"max_invocations": n}}, 1),
+}
+
+
+@pytest.mark.parametrize("name", _HIGH)
+def test_a_limit_of_any_height_takes_as_many_pairs_of_states(name: str) -> None:
+    looked = set()
+    for height in (100, 100_000, 10**15):
+        old, new, calls = _HIGH[name](height)
+        difference = compare(policy(old), policy(new))
+        assert difference.complete
+        assert min(shortest_of(difference)) == calls
+        looked.add(difference.pairs)
+    assert len(looked) == 1
+    assert looked.pop() < 100
+
+
+def shortest_of(difference: Difference) -> list[int]:
+    return [sum(word.count(",") + 1 if "×" not in word else _times(word) for word in gain.witness) for gain in difference.gains]
+
+
+def _times(word: str) -> int:
+    what, _, times = word.partition(" ×")
+    return len(what.split(", ")) * int(times)
+
+
+def test_numbers_that_grow_together_are_counted_one_by_one_in_steps_that_are_no_longer_than_the_way() -> None:
+    old = policy({"a": {"max_attempts": 3_000, "min_invocations": 2_000}})
+    new = policy({"a": {"max_attempts": 3_001, "min_invocations": 2_000}})
+    difference = compare(old, new)
+    assert difference.complete
+    assert shortest_of(difference) == [3_000, 3_000]
+    assert difference.pairs < 10_000
+
+
+def test_a_long_run_of_calls_is_one_word() -> None:
+    difference = compare(policy({"a": {"cooldown": 50}}), policy({"a": {"cooldown": 40}}))
+    assert [gain.witness for gain in difference.gains] == [("a", "b ×40")]
+    difference = compare(policy({"a": {"cooldown": 20}}), policy({"a": {"cooldown": 10}}))
+    assert [gain.witness for gain in difference.gains] == [("a", *["b"] * 10)]
+
+
+def test_a_sequence_that_is_longer_than_any_list_is_told_all_the_same() -> None:
+    (gain,) = compare(policy({"a": {"max_invocations": 10**23}}), policy({"a": {"max_invocations": 10**24}})).gains
+    assert (gain.tool, gain.kind, gain.witness) == ("a", "allowed", (f"a ×{10**23}",))
+    assert gain.reasons == ("the sequence is too long for its rules to be asked",)
+
+
+def test_rules_in_python_are_not_asked_about_a_sequence_that_is_very_long() -> None:
+    asked = []
+
+    @requirement(name="own", targets=["b"])
+    def own(history: History) -> Any:
+        asked.append(len(history))
+        return []
+
+    rules = AskPermissionRequirement("b"), own
+    difference = compare(policy({"a": {"max_invocations": 10**9}}, *rules), policy({"a": {"max_invocations": 10**9 + 1}}, *rules))
+    assert [(gain.tool, gain.witness) for gain in difference.gains] == [("a", (f"a ×{10**9}",))]
+    assert max(asked, default=0) < 10**6

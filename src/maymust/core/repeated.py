@@ -53,7 +53,7 @@ class _Repeated(Steps):
             steps = stretches[number][0]
             return steps[(place - starts[number]) % len(steps)]
 
-        self.items = cast(Any, _Lazy(starts[-1], step))
+        self.items = cast("Any", _Lazy(starts[-1], step))
         self.lock = threading.Lock()
         self.derived = {}
         self.ok = _tally(stretches, starts, failures=False)
@@ -63,11 +63,14 @@ class _Repeated(Steps):
 
 def _tally(stretches: Sequence[Stretch], starts: Sequence[int], *, failures: bool) -> Tally:
     """The tally of the steps that count."""
-    counted = [[step.tool if step.outcome is Outcome.OK or (failures and step.outcome.is_invocation) else None for step in steps] for steps, _ in stretches]
+    counted = [
+        [step.tool if step.outcome is Outcome.OK or (failures and step.outcome.is_invocation) else None for step in steps]
+        for steps, _ in stretches
+    ]
     tally = Tally()
-    tally.total, tally.last = cast(Any, _totals(stretches, starts, counted)), cast(Any, _lasts(stretches, starts, counted))
+    tally.total, tally.last = cast("Any", _totals(stretches, starts, counted)), cast("Any", _lasts(stretches, starts, counted))
     names = dict.fromkeys(name for tools in counted for name in tools if name is not None)
-    tally.places = {name: cast(Any, _places(name, stretches, starts, counted)) for name in names}
+    tally.places = {name: cast("Any", _places(name, stretches, starts, counted)) for name in names}
     return tally
 
 

@@ -1,9 +1,10 @@
-"""Two policies played side by side, the shortest sequences of calls first, in steps as long as nothing changes.
+"""Two policies played side by side, the shortest sequences of calls first, in strides as long as nothing changes.
 
-A place stands for a pair of states, and for those that differ from it in numbers only: where a call, or a few that lead back, changes
-nothing but one number, that number may have grown by as much as is wanted until something depends on it. What may happen from there is the same
-for all of them, so it is played once; how much it has grown is settled by the call that comes to the next number at which something changes.
-So a limit of a million costs no more than one of a hundred, and what is found is exact.
+A place stands for a pair of states, and for those that differ from it in numbers only. Where a call, or a few that lead back, changes
+nothing but one number, that number may have grown by as much as is wanted until something depends on it. What may happen from there
+is the same for all of them, so it is played once; how much the number has grown is settled by the call that brings it to where
+something changes. So a limit of a million costs no more than one of a hundred, and what is found is exact. Numbers that only grow
+together (counts while a far cooldown runs, ok and failed calls of one tool) are still counted one by one.
 """
 
 from __future__ import annotations
@@ -66,6 +67,15 @@ class Place:
         return joined(reversed(runs))
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call that comes back in one way, with the scales on which it counts and those that it begins anew."""
+
+    event: Event
+    moves: tuple[int, ...]
+    resets: tuple[int, ...]
+
+
 class SideBySide:
     """The places that two policies can come to. Whoever iterates over them says where it goes on: `go_on`.
 
@@ -84,9 +94,7 @@ class SideBySide:
         self._known: dict[tuple[Pair, tuple[int, ...]], int] = {}
         self._order = count()
         self._waiting: list[tuple[int, int, Place]] = []
-        self._events: dict[str, tuple[Event, Event]] = {}
-        self._moved: dict[str, tuple[int, ...]] = {}
-        self._reset: dict[str, tuple[int, ...]] = {}
+        self._calls: dict[str, tuple[_Call, _Call]] = {}
         self._met: dict[tuple[object, ...], dict[tuple[int, ...], dict[tuple[int, ...], list[Place]]]] = {}
         self._push(Place((one.start(), other.start()), 0, (0,) * len(self._scales)))
 
@@ -102,25 +110,29 @@ class SideBySide:
         """Look at what calls of these tools lead to, where that is anything new."""
         steps = []
         for tool in tools:
-            for event in self._events_of(tool):
-                after = self._step(place.pair, event)
+            for call in self._calls.get(tool) or self._calls_of(tool):
+                after = self._step(place.pair, call.event)
                 if after != place.pair:
-                    steps.append((event, after))
+                    steps.append((call, after))
         gaps = [scale.gap(place.pair) for scale in self._scales]
         if any(gap >= self._far and slope != 1 for gap, slope in zip(gaps, place.slopes, strict=True)):
             self._find_rounds(place, steps, gaps)
         self._meet(place)
-        for event, after in steps:
-            self._call(place, event, after, gaps)
+        for call, after in steps:
+            self._play(place, call, after, gaps)
 
-    def _events_of(self, tool: str) -> tuple[Event, Event]:
-        events = self._events.get(tool)
-        if events is None:
-            events = self._events[tool] = (Event(tool), Event(tool, Outcome.FAILED))
-            for event in events:
-                self._moved[event.word] = tuple(number for number, scale in enumerate(self._scales) if scale.moves(event))
-                self._reset[event.word] = tuple(number for number, scale in enumerate(self._scales) if scale.resets(event))
-        return events
+    def _calls_of(self, tool: str) -> tuple[_Call, _Call]:
+        scales = tuple(enumerate(self._scales))
+        ok, failed = (
+            _Call(
+                event,
+                tuple(number for number, scale in scales if scale.moves(event)),
+                tuple(number for number, scale in scales if scale.resets(event)),
+            )
+            for event in (Event(tool), Event(tool, Outcome.FAILED))
+        )
+        self._calls[tool] = (ok, failed)
+        return ok, failed
 
     def _step(self, pair: Pair, event: Event) -> Pair:
         one, other = self._policies
@@ -144,16 +156,16 @@ class SideBySide:
         segments = tuple([scale.segment(value) for scale, value in zip(self._scales, values, strict=True)])
         return (pair[0] & self._masks[0], pair[1] & self._masks[1], segments), values
 
-    def _find_rounds(self, place: Place, steps: Sequence[tuple[Event, Pair]], gaps: Sequence[int]) -> None:
+    def _find_rounds(self, place: Place, steps: Sequence[tuple[_Call, Pair]], gaps: Sequence[int]) -> None:
         """Look for calls that change nothing but one number."""
-        for event, after in steps:
-            if sum(gaps[number] > 0 for number in self._moved[event.word]) == 1:
-                self._note_round(place, self._read(after), place, (event,), gaps)
-        back, events = place, []
+        for call, after in steps:
+            if sum(gaps[number] > 0 for number in call.moves) == 1:
+                self._note_round(place, self._read(after), place, (call.event,), gaps)
+        back, events, total = place, list[Event](), sum(place.values)
         while back.came is not None and back.event is not None and not back.grown and len(events) < _ROUND:
             events.append(back.event)
             back = back.came
-            if len(events) > 1 and back.rest == place.rest:
+            if len(events) > 1 and sum(back.values) + 1 == total and back.rest == place.rest:
                 self._note_round(back, (place.rest, place.values), place, tuple(reversed(events)), gaps)
 
     def _note_round(
@@ -173,25 +185,32 @@ class SideBySide:
         scale, slopes = moved[0], place.slopes
         if gaps[scale] >= self._far and (not slopes[scale] or slopes[scale] > len(events)):
             place.rounds[scale] = events
-            place.slopes = (*slopes[:scale], len(events), *slopes[scale + 1 :])
+            place.slopes = _with(slopes, scale, len(events))
 
-    def _call(self, place: Place, event: Event, after: Pair, gaps: Sequence[int]) -> None:
+    def _play(self, place: Place, call: _Call, after: Pair, gaps: Sequence[int]) -> None:
         """What one call leads to: per number that may have grown, that it comes to where something changes, or that it does not yet."""
-        moving = [number for number in self._moved[event.word] if place.slopes[number] and gaps[number]]
+        slopes = place.slopes
+        for number in call.resets:
+            slopes = _with(slopes, number, 0)
+        moving = [number for number in call.moves if place.slopes[number] and gaps[number]]
+        if not moving:
+            self._push(Place(after, place.cost + 1, slopes, place, call.event))
+            return
         for settled in product((False, True), repeat=len(moving)):
             growing = [number for number, now in zip(moving, settled, strict=True) if not now]
             # It would come to where something changes, or nothing but a number changes that has grown already.
-            if any(gaps[number] == 1 or place.rounds.get(number) == (event,) for number in growing):
+            if any(gaps[number] == 1 or place.rounds.get(number) == (call.event,) for number in growing):
                 continue
-            pair, cost, slopes, grown = place.pair, place.cost + 1, list(place.slopes), []
-            for number in (number for number, now in zip(moving, settled, strict=True) if now):
-                pair = self._scales[number].moved(pair, gaps[number] - 1)
-                cost += (gaps[number] - 1) * slopes[number]
-                slopes[number] = 0
-                grown.append((number, gaps[number] - 1))
-            for number in self._reset[event.word]:
-                slopes[number] = 0
-            self._push(Place(self._step(pair, event) if grown else after, cost, tuple(slopes), place, event, tuple(grown)))
+            self._push(self._settled(place, call, slopes, {number: gaps[number] - 1 for number in moving if number not in growing}))
+
+    def _settled(self, place: Place, call: _Call, slopes: tuple[int, ...], grown: dict[int, int]) -> Place:
+        """Where a call leads that comes to where something changes on these scales, which had grown by so much before."""
+        pair, cost = place.pair, place.cost + 1
+        for number, growth in grown.items():
+            pair = self._scales[number].moved(pair, growth)
+            cost += growth * slopes[number]
+            slopes = _with(slopes, number, 0)
+        return Place(self._step(pair, call.event), cost, slopes, place, call.event, tuple(grown.items()))
 
     # --- having been there ---
     def _meet(self, place: Place) -> None:
@@ -216,3 +235,7 @@ def _holds(one: Place, other: Place) -> bool:
             return False
         cost += (its - mine) * slope
     return cost <= other.cost
+
+
+def _with(slopes: tuple[int, ...], number: int, slope: int) -> tuple[int, ...]:
+    return (*slopes[:number], slope, *slopes[number + 1 :])

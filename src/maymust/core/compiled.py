@@ -143,6 +143,10 @@ class CompiledPolicy:
         """The state after a history, read off its counts."""
         return self.flags.of(history) | sum(track.fields_of(history) for track in self._tracks)
 
+    def heeds(self, outcome: Outcome) -> bool:
+        """Whether a call that comes back so can change a state."""
+        return bool(self._advancing.get(outcome))
+
     def step(self, state: int, tool: str, outcome: Outcome | str = Outcome.OK) -> int:
         """The state after one more step. O(1)."""
         for track in self._advancing.get(outcome, ()):

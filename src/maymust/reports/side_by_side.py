@@ -26,8 +26,11 @@ FAR = 32
 _ROUND = 12
 """How many calls are looked back for one that leads back, e.g. over a tool's cooldown."""
 
-_SOME = 8
+_SOME = 3
 """Of many places that differ in numbers only, so many of the first and of the last ones are looked at for one that holds another."""
+
+
+_OUTCOMES = (Outcome.OK, Outcome.FAILED)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +97,7 @@ class SideBySide:
         self._known: dict[tuple[Pair, tuple[int, ...]], int] = {}
         self._order = count()
         self._waiting: list[tuple[int, int, Place]] = []
-        self._calls: dict[str, tuple[_Call, _Call]] = {}
+        self._calls: dict[str, tuple[_Call, ...]] = {}
         self._met: dict[tuple[object, ...], dict[tuple[int, ...], dict[tuple[int, ...], list[Place]]]] = {}
         self._push(Place((one.start(), other.start()), 0, (0,) * len(self._scales)))
 
@@ -121,18 +124,17 @@ class SideBySide:
         for call, after in steps:
             self._play(place, call, after, gaps)
 
-    def _calls_of(self, tool: str) -> tuple[_Call, _Call]:
-        scales = tuple(enumerate(self._scales))
-        ok, failed = (
+    def _calls_of(self, tool: str) -> tuple[_Call, ...]:
+        heeded = (outcome for outcome in _OUTCOMES if any(policy.heeds(outcome) for policy in self._policies))
+        self._calls[tool] = tuple(
             _Call(
                 event,
-                tuple(number for number, scale in scales if scale.moves(event)),
-                tuple(number for number, scale in scales if scale.resets(event)),
+                tuple(number for number, scale in enumerate(self._scales) if scale.moves(event)),
+                tuple(number for number, scale in enumerate(self._scales) if scale.resets(event)),
             )
-            for event in (Event(tool), Event(tool, Outcome.FAILED))
+            for event in (Event(tool, outcome) for outcome in heeded)
         )
-        self._calls[tool] = (ok, failed)
-        return ok, failed
+        return self._calls[tool]
 
     def _step(self, pair: Pair, event: Event) -> Pair:
         one, other = self._policies

@@ -18,9 +18,6 @@ from maymust.errors import PermitError
 from maymust.reports.runs import Run, history_of, length_of, words_of
 from maymust.reports.side_by_side import FAR, Place, SideBySide
 
-LIMIT = 200_000
-"""How many pairs of states are looked at before the search gives up."""
-
 LONGEST = 100_000
 """Steps of a history that rules are asked about which may look at every one of them."""
 
@@ -65,10 +62,11 @@ class Difference:
     pairs: int = 0
 
 
-def compare(old: Policy, new: Policy, *, limit: int = LIMIT, far: int = FAR) -> Difference:
+def compare(old: Policy, new: Policy, *, limit: int | None = None, far: int = FAR) -> Difference:
     """Play both policies side by side, over every sequence of calls that both allow; any call may also fail.
 
-    far  limits that are less far away are counted up to one by one
+    limit  how many pairs of states are looked at before the search gives up; default: as many as take a few seconds
+    far    limits that are less far away are counted up to one by one
     """
     one, other = CompiledPolicy(old, opaque="open"), CompiledPolicy(new, opaque="open")
     gains = _Gains(old, one)

@@ -20,6 +20,12 @@ from maymust.reports.runs import Run, joined
 from maymust.reports.scale import Pair, scales_of
 from maymust.verify.witness import Event
 
+LIMIT = 200_000
+"""How many pairs of states are looked at before the search gives up."""
+
+LIMIT_OF_FAR = 50_000
+"""The same where some number is far: a place takes as long as four pairs, and what is not found by then mostly has no end."""
+
 FAR = 32
 """Numbers that are nearer are counted up one by one."""
 
@@ -86,13 +92,13 @@ class SideBySide:
     looked    how many places were looked at
     """
 
-    def __init__(self, one: CompiledPolicy, other: CompiledPolicy, limit: int, *, far: int = FAR) -> None:
+    def __init__(self, one: CompiledPolicy, other: CompiledPolicy, limit: int | None = None, *, far: int = FAR) -> None:
         self.complete: bool = True
         self.looked: int = 0
         self._policies = (one, other)
-        self._limit = limit
         self._far = far
         self._scales = scales_of(self._policies, far=far)
+        self._limit = limit if limit is not None else LIMIT_OF_FAR if self._scales else LIMIT
         self._masks = tuple(~sum(scale.without(side) for scale in self._scales) for side in (0, 1))
         self._known: dict[tuple[Pair, tuple[int, ...]], int] = {}
         self._order = count()

@@ -151,3 +151,13 @@ def test_a_conversation_is_not_written_anew() -> None:
     assert json.dumps(messages).encode()[:-1] in again.body
     nudge = "A text is not enough here. You cannot finish yet: search has to succeed before the end. Call one of: think, search, refund."
     assert [one["content"] for one in again.json["messages"][3:]] == ["early", nudge]
+
+
+def test_each_request_goes_to_its_own_path_with_its_own_query() -> None:
+    chat = PATHS["chat"]
+    ways = [chat, f"{chat}?a=1", f"{chat}?a=2", "/team/chat/completions", chat]
+    with RawUpstream(whole(chat_reply("done"))) as upstream, gateway(OPEN, f"{upstream.url}/base/v1") as url:
+        for way in ways:
+            assert post(url, CHAT, way).status_code == 200
+        told = [got.path for got in upstream.seen]
+    assert told == [f"/base{way}" if way.startswith("/v1/") else f"/base/v1{way}" for way in ways]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -52,13 +52,13 @@ class _Call:
 
     def __init__(self, call: Any) -> None:
         self.key = call
-        name = call if isinstance(call, str) else _field(call, "name", "tool", "tool_name")
+        get = _reader(call)
+        name = _first(get, "name", "tool", "tool_name")
         if not isinstance(name, str):
             raise TypeError(f"{call!r} is no call: give a tool's name, or a mapping or an object with a `name` (or `tool`, `tool_name`)")
         self.name = name
-        self.call_id: str | None = None if isinstance(call, str) else _field(call, "call_id", "id", "tool_call_id")
-        raw = None if isinstance(call, str) else _field(call, "arguments", "args", "raw_arguments")
-        self.arguments: Mapping[str, Any] | None = _object(raw)
+        self.call_id: str | None = _first(get, "call_id", "id", "tool_call_id")
+        self.arguments: Mapping[str, Any] | None = _object(_first(get, "arguments", "args", "raw_arguments"))
         self.outcome: Outcome | None = None
         self.output: Any = None
 
@@ -74,15 +74,26 @@ class _Call:
         return Step(self.name, self.outcome or Outcome.REFUSED, self.arguments, self.output, self.call_id)
 
 
-def _field(call: Any, *names: str) -> Any:
+def _reader(call: Any) -> Callable[[str], Any]:
+    """What gives a field of a call, None where it has none of that name."""
+    if isinstance(call, str):
+        return {"name": call}.get
+    if isinstance(call, dict | Mapping):
+        return call.get
+    return lambda name: getattr(call, name, None)
+
+
+def _first(get: Callable[[str], Any], *names: str) -> Any:
     for name in names:
-        value = call.get(name) if isinstance(call, Mapping) else getattr(call, name, None)
+        value = get(name)
         if value is not None:
             return value
     return None
 
 
 def _object(raw: Any) -> Mapping[str, Any] | None:
+    if isinstance(raw, dict):
+        return raw
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)

@@ -73,8 +73,8 @@ def last_below(places: Sequence[int] | None, length: int) -> int | None:
     return places[known - 1] if known else None
 
 
-class Steps(Buffer[Step]):
-    """The shared list of steps with its two tallies, and what others have derived from it."""
+class _Steps(Buffer[Step]):
+    """The shared list of steps with its two tallies, and what others have derived from it. While no step failed, they are one."""
 
     __slots__ = ("derived", "invoked", "ok")
 
@@ -86,12 +86,15 @@ class Steps(Buffer[Step]):
         if _FAILED in [step.outcome for step in known]:
             self.invoked = Tally([step.tool if step.outcome is _OK or step.outcome is _FAILED else None for step in known])
         else:
-            self.invoked = self.ok.copy()
+            self.invoked = self.ok
 
     def append(self, item: Step) -> None:
         place, tool, outcome = len(self.items), item.tool, item.outcome
+        if outcome is _FAILED and self.invoked is self.ok:
+            self.invoked = self.ok.copy()
         self.ok.note(place, tool, outcome is _OK)
-        self.invoked.note(place, tool, outcome is _OK or outcome is _FAILED)
+        if self.invoked is not self.ok:
+            self.invoked.note(place, tool, outcome is _OK or outcome is _FAILED)
         # The step itself comes last: a version never sees a step whose tallies are missing.
         self.items.append(item)
 
@@ -107,7 +110,7 @@ class History(Sequence[Step]):
     __slots__ = ("_length", "_steps")
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
-        self._steps = Steps(steps)
+        self._steps = _Steps(steps)
         self._length = len(self._steps.items)
 
     def add(

@@ -34,8 +34,10 @@ def askers(permit: Permit, name: str, arguments: Mapping[str, Any] | None) -> tu
     """Names of the requirements that ask a person about this call, in rank order.
 
     A condition on parameters asks when every fragment holds; where one cannot be judged, speaks of another kind of value, or its
-    parameter is left out, it asks.
+    parameter is left out, it asks. Nobody asks about a tool that is not allowed.
     """
+    if name not in permit.asks:
+        return ()
     asking = [by for by, when in permit.questions(name) if when is True or (isinstance(when, Mapping) and _matches(when, arguments))]
     return tuple(by for by in asking if not permit.excused(by, name, arguments))
 

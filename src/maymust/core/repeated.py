@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, cast
 
-from maymust.core.history import History, Steps, Tally
+from maymust.core.history import History, Tally, _Steps
 from maymust.core.step import Outcome, Step
 
 Stretch = tuple[tuple[Step, ...], int]
@@ -40,7 +40,7 @@ class _Lazy(Sequence[Any]):
         return self._item(place if place >= 0 else place + self._length)
 
 
-class _Repeated(Steps):
+class _Repeated(_Steps):
     """The steps of such a history, with their tallies."""
 
     __slots__ = ()

@@ -9,8 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maymust.gateway.approvals import Webhook
 from maymust.gateway.gateway import Gateway
@@ -23,7 +23,7 @@ from maymust.gateway.upstream import Upstream
 _PAGES = ("/healthz", "/metrics")
 
 
-def make_app(options: Options, routes: Routes) -> Starlette:
+def make_app(options: Options, routes: Routes) -> ASGIApp:
     """The application, for any ASGI server. Raises PolicyError for an upstream that is no URL."""
     upstream = Upstream(options.upstream, read_timeout=options.read_timeout, connections=options.max_requests)
     webhook = Webhook(token=options.approval_token, timeout=options.approval_timeout)
@@ -42,10 +42,11 @@ def make_app(options: Options, routes: Routes) -> Starlette:
         await upstream.close()
         await webhook.close()
 
-    pages = Router([Route("/healthz", health), Route("/metrics", counts)])
+    pages = Starlette(routes=[Route("/healthz", health), Route("/metrics", counts)], lifespan=lifespan)
 
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
-        # Looked up instead of tried one by one: nearly every request is the gateway's.
-        await (pages if scope["path"] in _PAGES else gateway)(scope, receive, send)
+        # Nearly every request is the gateway's, which needs no routes, and tells its errors itself.
+        is_page = scope["type"] == "lifespan" or scope["path"] in _PAGES
+        await (pages if is_page else gateway)(scope, receive, send)
 
-    return Starlette(routes=[Mount("/", app=front)], lifespan=lifespan)
+    return front

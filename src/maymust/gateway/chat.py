@@ -148,8 +148,9 @@ def _past(messages: list[Any]) -> list[Past]:
         elif role == "assistant":
             if message.get("function_call") is not None:
                 raise unsupported(f"messages[{place}].function_call: calls of this old form are not checked here; use tool_calls")
-            if message.get("tool_calls"):
-                past += map(_called, as_list(message, "tool_calls", "messages: "))
+            calls = message.get("tool_calls")
+            if calls:
+                past += map(_called, calls if isinstance(calls, list) else as_list(message, "tool_calls", "messages: "))
         elif role == "user":
             past.append(Said(text_of(message.get("content"))))
         elif role == "function":

@@ -224,7 +224,10 @@ def _member(raw: RawObject, key: str, new: dict[str, str | None]) -> str:
 def read_once(text: str) -> dict[str, Any] | None:
     """An object in which no key is repeated, on any level; None for anything else."""
     try:
-        value = _ONCE.decode(text)
+        # A text that begins and ends with the object, as most do, has no spaces around it to be looked for.
+        value, end = _ONCE.raw_decode(text) if text[:1] == "{" else (None, 0)
+        if end != len(text):
+            value = _ONCE.decode(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 
 import httpx
 
@@ -13,9 +13,7 @@ async def pieces(response: httpx.Response, most: int) -> AsyncIterator[bytes]:
     """The body in pieces, as they come. Raises Rejected when it is cut off, or longer than `most` bytes."""
     length = 0
     try:
-        # Only a compressed body needs httpx to read it. It would close the response before the last piece is handed on, and a client would
-        # get the end of its stream in a packet of its own; whoever has asked closes the response.
-        async for piece in response.aiter_bytes() if "content-encoding" in response.headers else response.stream:
+        async for piece in _read(response):
             length += len(piece)
             if length > most:
                 raise Rejected(502, "upstream", f"the reply is longer than {most} bytes")
@@ -24,6 +22,14 @@ async def pieces(response: httpx.Response, most: int) -> AsyncIterator[bytes]:
         raise Rejected(504, "upstream", "the upstream stopped in the middle of its reply") from error
     except (httpx.HTTPError, httpx.StreamError) as error:
         raise Rejected(502, "upstream", f"the reply was cut off ({type(error).__name__})") from error
+
+
+def _read(response: httpx.Response) -> AsyncIterable[bytes]:
+    # Only a compressed body needs httpx to read it. It would close the response before the last piece is handed on, and a client would get
+    # the end of its stream in a packet of its own; whoever has asked closes the response.
+    if isinstance(response.stream, httpx.AsyncByteStream) and "content-encoding" not in response.headers:
+        return response.stream
+    return response.aiter_bytes()
 
 
 async def body(response: httpx.Response, most: int) -> bytes:

@@ -40,7 +40,8 @@ class Splitter:
         text = self.rest + data
         if b"\r" not in text:
             # As most streams are; all other ends of an event have that mark.
-            *whole, self.rest = text.split(b"\n\n")
+            whole = text.split(b"\n\n")
+            self.rest = whole.pop()
             self._seen = len(self.rest)
             return [event + b"\n\n" for event in whole]
         events, at = [], 0

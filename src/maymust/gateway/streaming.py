@@ -108,8 +108,14 @@ class Streaming:
 
     def _marked(self, events: bytes) -> int:
         """Where the first thing is without which no event begins a call; -1 when there is none."""
-        marks = (*self._form.marks, _ESCAPE) if b"\\" in events else self._form.marks
-        return min([place for mark in marks if (place := events.find(mark)) >= 0], default=-1)
+        first, end = -1, len(events)
+        for mark in self._form.marks:
+            place = events.find(mark, 0, end)
+            if place >= 0:
+                first = end = place
+        # Most texts have no escapes at all, and what comes after a mark does not matter.
+        escaped = events.find(_ESCAPE, 0, end) if events.find(b"\\", 0, end) >= 0 else -1
+        return escaped if escaped >= 0 else first
 
     def _begins_call(self, event: bytes) -> bool:
         try:

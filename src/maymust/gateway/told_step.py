@@ -9,7 +9,6 @@ from maymust.core.step import Outcome, Step
 from maymust.gateway.conversation import Called, arguments_of
 
 _set = object.__setattr__
-_UNREAD: Any = object()
 
 
 class ToldStep(Step):
@@ -24,22 +23,24 @@ class ToldStep(Step):
         _set(self, "tool", told.name)
         _set(self, "outcome", outcome)
         _set(self, "_told", told)
-        _set(self, "_arguments", _UNREAD)
-        _set(self, "_output", _UNREAD)
 
     @property
     def arguments(self) -> Any:
         """See `Step`."""
-        if self._arguments is _UNREAD:
+        try:
+            return self._arguments
+        except AttributeError:
             _set(self, "_arguments", arguments_of(self._told.arguments))
-        return self._arguments
+            return self._arguments
 
     @property
     def output(self) -> Any:
         """See `Step`. Clients send it as text."""
-        if self._output is _UNREAD:
+        try:
+            return self._output
+        except AttributeError:
             _set(self, "_output", _value(self.text) if self.outcome is Outcome.OK else None)
-        return self._output
+            return self._output
 
     @property
     def call_id(self) -> str | None:

@@ -18,6 +18,9 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 _ONE = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0)
 
+_MOST_KNOWN = 256
+"""Paths come from clients."""
+
 _OF_A_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split()
 )
@@ -64,6 +67,7 @@ class Upstream:
         trusted: Any = httpx.create_ssl_context() if parts.scheme == "https" or proxy is not None else False
         self._make = partial(httpx.AsyncHTTPTransport, verify=trusted, proxy=proxy, limits=_ONE)
         self._idle: list[httpx.AsyncHTTPTransport] = []
+        self._known: dict[str, httpx.URL] = {}
         self._most_idle = connections
         self._timeout = {"connect": 10.0, "read": read_timeout, "write": 60.0, "pool": 30.0}
 
@@ -88,15 +92,26 @@ class Upstream:
     async def _send(
         self, transport: httpx.AsyncHTTPTransport, method: str, path: str, query: bytes, headers: Headers, body: bytes
     ) -> httpx.Response:
-        base = self._base.removesuffix("/v1") if path.startswith("/v1/") else self._base
-        url = f"{self.url}{base}{path}" + (f"?{query.decode('latin-1')}" if query else "")
         try:
+            url = self._known.get(path) if not query else None
+            if url is None:
+                url = self._url(path, query)
             request = httpx.Request(method, url, headers=list(headers), content=body, extensions={"timeout": self._timeout})
             return await transport.handle_async_request(request)
         except httpx.TimeoutException as error:
             raise Rejected(504, "upstream", f"the upstream did not answer in time ({type(error).__name__})") from error
         except (httpx.TransportError, httpx.InvalidURL) as error:
             raise Rejected(502, "upstream", f"the upstream cannot be reached ({type(error).__name__})") from error
+
+    def _url(self, path: str, query: bytes) -> httpx.URL:
+        """Where a request goes. Reading a URL takes long and there are few, so it is kept, unless it has a query, in which a key may be."""
+        base = self._base.removesuffix("/v1") if path.startswith("/v1/") else self._base
+        made = httpx.URL(f"{self.url}{base}{path}" + (f"?{query.decode('latin-1')}" if query else ""))
+        if not query:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[path] = made
+        return made
 
     async def close(self) -> None:
         """Close its connections."""

@@ -121,6 +121,40 @@ def test_nothing_else_is_found_than_by_looking_at_every_state(far: int) -> None:
     assert fewer > compared * 0.1
 
 
+_TOGETHER: list[dict[str, dict[str, Any]]] = [
+    {"a": {"consecutive_allowed": False, "max_invocations": 6}, "b": {"consecutive_allowed": False, "max_invocations": 7}},
+    {
+        "a": {"consecutive_allowed": False, "max_invocations": 6},
+        "b": {"consecutive_allowed": False, "max_invocations": 4},
+        "c": {"max_invocations": 5},
+    },
+    {name: {"cooldown": 2, "max_invocations": 4 + number} for number, name in enumerate("abc")},
+    {name: {"consecutive_allowed": False, "max_invocations": 4, "min_invocations": 3} for name in "abc"},
+    {"a": {"cooldown": 7, "max_invocations": 3}, "b": {"max_invocations": 9}, "c": {"max_invocations": 12}},
+    {"a": {"max_invocations": 4, "max_attempts": 7}, "b": {"max_attempts": 6, "min_invocations": 3}, "c": {"max_invocations": 0}},
+    {"a": {"force_at_step": 9, "max_invocations": 5}, "b": {"max_invocations": 6}, "c": {"consecutive_allowed": False}},
+    {"a": {"force_after": "b", "max_invocations": 8}, "b": {"max_invocations": 9}, "c": {"cooldown": 4}},
+]
+
+
+@pytest.mark.parametrize("rules", _TOGETHER)
+@pytest.mark.parametrize("more", [("max_invocations", 1), ("min_invocations", -1), ("cooldown", -1), ("max_attempts", 1)])
+@pytest.mark.parametrize("far", [1, 3])
+def test_numbers_that_grow_with_the_same_calls_are_told_apart(rules: dict[str, dict[str, Any]], more: tuple[str, int], far: int) -> None:
+    key, change = more
+    for tools in (["a", "b", "c"], ["a", "b", "c", "free"]):
+        for loosened in [{name} for name in "abc"] + [set("abc")]:
+            changed = {
+                name: {**params, **({key: params[key] + change} if name in loosened and key in params else {})}
+                for name, params in rules.items()
+            }
+            old, new = (Policy([ConditionalRequirement(name, **some[name]) for name in some], tools=tools) for some in (rules, changed))
+            expected, complete = one_by_one(old, new)
+            difference = compare(old, new, far=far)
+            assert (shortest(difference), difference.complete) == (expected, complete)
+            assert all(holds(old, new, gain.witness) for gain in difference.gains)
+
+
 def policy(rules: dict[str, dict[str, Any]], *more: Any) -> Policy:
     return Policy([*(ConditionalRequirement(tool, **params) for tool, params in rules.items()), *more], tools=["a", "b", "c"])
 

@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+NEEDS = maymust: this needs Python 3.11, 3.12 or 3.13
+NAMES = $(NEEDS), and there is no $(PYTHON) here. Name another one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.13
+FOUND = command -v $(firstword $(PYTHON)) >/dev/null || { echo "$(NAMES)" >&2; exit 1; }
 # The script tells an old Python what it needs, but one that is older still cannot read the script.
-READS = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 7) and "maymust: this needs Python 3.11, 3.12 or 3.13: make PYTHON=...")'
+READS = { $(FOUND); } && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 7) and "$(NEEDS): make PYTHON=...")'
 SETUP = @$(READS) && MAKECMDGOALS='$(MAKECMDGOALS)' $(PYTHON) scripts/setup_venv.py $(VENV)
 
 # As it was typed, `$` and quotes included; not set at all unless it was given.
@@ -36,10 +39,10 @@ screenshots:  ## docs/images: the page and the terminal, as a browser draws them
 	@$(RUN)/python -m scripts.screenshots
 
 test-adapters:  ## the adapters, each in its framework's own virtualenv (kept in the user's cache); ADAPTERS="langchain" tests one
-	@$(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
+	@$(READS) && $(PYTHON) scripts/check_adapters.py $(or $(ADAPTERS),--all)
 
 test-all-pythons:  ## the tests with every supported Python, each in its own virtualenv (kept in the user's cache); ARGS="..." goes to pytest
-	@$(PYTHON) -m scripts.all_pythons $(ARGS)
+	@$(READS) && $(PYTHON) -m scripts.all_pythons $(ARGS)
 
 package:  ## the source archive and the wheel: built, checked, installed into a fresh virtualenv
 	$(SETUP) dev
@@ -61,7 +64,7 @@ setup:  ## the virtualenv with all that developing takes
 	$(SETUP) dev
 
 system:  ## what the tests need of the machine: chromium and, in CI, Postgres (installed as root on Debian and its like)
-	@$(PYTHON) scripts/chromium.py --install
+	@$(READS) && $(PYTHON) scripts/chromium.py --install
 	@$(PYTHON) -m scripts.postgres install || [ -z "$$CI" ]
 
 lint:  ## style, and the direction of imports

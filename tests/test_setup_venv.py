@@ -68,3 +68,14 @@ def test_a_python_too_old_to_read_the_script_is_told_what_is_needed(version: str
     done = subprocess.run(["make", "demo", f"PYTHON={old}"], cwd=SCRIPT.parent.parent, capture_output=True, text=True)
     assert done.returncode
     assert "this needs Python 3.11, 3.12 or 3.13" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "test-adapters", "test-all-pythons", "system"])
+@pytest.mark.parametrize("absent", ["python9", "/nowhere/python"])
+def test_a_python_that_is_not_there_is_named_in_one_line_with_what_to_type(target: str, absent: str) -> None:
+    done = subprocess.run(["make", target, f"PYTHON={absent}"], cwd=SCRIPT.parent.parent, capture_output=True, text=True)
+    assert done.returncode
+    said, of_make = done.stderr.splitlines()
+    needs = f"maymust: this needs Python 3.11, 3.12 or 3.13, and there is no {absent} here."
+    assert said == f"{needs} Name another one: make {target} PYTHON=/path/to/python3.13"
+    assert ": *** [" in of_make

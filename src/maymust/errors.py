@@ -123,6 +123,14 @@ class ToolError(MaymustError):
     """Raise it in a tool or in middleware: the step is failed, and the text is shown to the model as it is."""
 
 
+def missing(needs: str, extra: str, fault: ImportError) -> ImportError:
+    """The error to raise where what an extra brings is not installed, or in a version that is not known: it has the line to type.
+
+    It is of the kind of `fault`. `needs` says what needs what, as in `this adapter needs LangChain`.
+    """
+    return type(fault)(f"{needs}: pip install 'maymust[{extra}]' ({fault})", name=fault.name, path=fault.path)
+
+
 def text_of(error: BaseException) -> str:
     """The text of an exception, whatever its class makes of being asked for one."""
     try:

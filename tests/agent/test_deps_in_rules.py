@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from maymust import Agent, ArgumentRequirement, AskPermissionRequirement, ConditionalRequirement, History, RunState, RunView, tool
+from maymust import (
+    Agent,
+    ArgumentRequirement,
+    AskPermissionRequirement,
+    ConditionalRequirement,
+    History,
+    RunState,
+    RunView,
+    requirement,
+    tool,
+)
 from maymust.errors import PolicyError
 from maymust.models import ScriptedModel, call
 
@@ -82,3 +92,26 @@ def test_a_first_state_can_be_made_before_there_are_deps() -> None:
     with pytest.raises(PolicyError, match="the check is_admin raised TypeError") as caught:
         made.resume_sync(state)
     assert caught.value.state is not None
+
+
+@requirement
+def clock(history: History, run: RunView) -> None:
+    """A rule of one's own, which is asked with a reading of the clock."""
+    assert run.now is not None
+
+
+@pytest.mark.parametrize("beside", [[], [clock]], ids=["alone", "beside a rule with a clock"])
+def test_checks_have_no_clock_not_even_an_old_reading_of_it(beside: list[Any]) -> None:
+    seen: list[Any] = []
+
+    def looks(history: History, run: RunView) -> bool:
+        seen.append(run.now)
+        return True
+
+    rules = [ConditionalRequirement("pay", custom_checks=[looks]), AskPermissionRequirement(["pay"]), *beside]
+    paused = agent(call("pay", to="Ada"), requirements=rules).run_sync("Pay.", deps={"role": "admin"}, metadata={"user": "Ada"})
+    (waiting,) = paused.pending
+    after = agent(call("pay", to="Bob"), requirements=rules).resume_sync(paused.state, {waiting.call_id: True}, deps={"role": "admin"})
+    assert [str(step.outcome) for step in after.steps] == ["ok"]
+    assert seen
+    assert set(seen) == {None}

@@ -261,3 +261,26 @@ def test_who_types_no_command_is_told_where_they_are_listed(here: Path) -> None:
     assert "`maymust --help` lists them" in command(here).err
     assert "`maymust runs --help` lists them" in command(here, "runs").err
     assert "lists them" not in command(here, "verify").err
+
+
+def test_verify_names_every_argument_that_is_wrong_and_tells_what_came_of_the_others(here: Path) -> None:
+    write(here, "other.policy.yaml", "version: 1\ntools: [think]\nrules: {}\n")
+    wrong = (".", "dsk:agent", "desk.py", "os:path", "other.policy.yaml", "nowhere.policy.yaml")
+    done = command(here, "verify", *wrong, "r.policy.yaml", "--may-fail", "search")
+    assert done.code == 2
+    for said in (
+        "error[MF001]: this is a directory\n  --> .:1:1\n",
+        "maymust: error: dsk:agent: there is no module dsk here or on the path",
+        "maymust: error: desk.py: what is in Python is named by its module, desk:NAME\n",
+        "maymust: error: os:path is module: give a Policy",
+        "maymust: error: other.policy.yaml: may_fail: the policy has no tool called search\n",
+        "nowhere.policy.yaml:1:1\n",
+    ):
+        assert said in done.err
+    assert "r.policy.yaml: " in done.out
+    told = json.loads(command(here, "verify", "dsk:agent", "r.policy.yaml", "--json").out)
+    assert (told["exit_code"], [file["path"] for file in told["files"]]) == (2, ["r.policy.yaml"])
+
+
+def test_verify_says_of_a_single_wrong_argument_what_is_wrong_and_no_more(here: Path) -> None:
+    assert command(here, "verify", "dsk:agent").err.startswith("maymust: error: there is no module dsk here or on the path; ")

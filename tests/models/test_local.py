@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import random
 import subprocess
 import sys
@@ -162,6 +163,34 @@ except ImportError as error:
 """
 
 
-def test_without_the_runtime_the_error_has_the_line_to_type() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+def test_without_the_runtime_the_error_has_the_line_to_type_and_nothing_is_fetched(tmp_path: Path) -> None:
+    env = {**os.environ, "MAYMUST_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, env=env)
     assert "pip install 'maymust[local]'" in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+IMPORTED = """
+import asyncio, sys
+if sys.argv[1] == "before":
+    import xllamacpp
+from maymust.models import Message, ModelRequest
+from maymust.models.local import LocalModel
+try:
+    asyncio.run(LocalModel("broken.gguf").complete(ModelRequest((Message("user", "hi"),), tool_choice="none")))
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("when", "policy", "warns"), [("before", None, True), ("before", "PASSIVE", False), ("after", None, False)])
+def test_a_runtime_that_was_loaded_before_its_threads_could_be_told_to_sleep_is_warned_of(
+    tmp_path: Path, when: str, policy: str | None, warns: bool
+) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"not a model")
+    env = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | ({"OMP_WAIT_POLICY": policy} if policy else {})
+    env["PYTHONPATH"] = os.pathsep.join(sys.path)
+    done = subprocess.run([sys.executable, "-c", IMPORTED, when], capture_output=True, text=True, check=True, env=env, cwd=tmp_path)
+    assert "broken.gguf" in done.stdout
+    assert ("set OMP_WAIT_POLICY=PASSIVE" in done.stderr) is warns

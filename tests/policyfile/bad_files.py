@@ -130,6 +130,7 @@ WRONG_WORDS = (
     BadFile("no parameter", rule("{arguments: fetch, maximum: 1}"), "MF007", (4, 3), "the key param is missing"),
     BadFile("no pair", rule("{arguments: fetch, param: id, from_output: search}"), "MF009", (4, 53), "write e.g. [search, $.id]"),
     BadFile("a bad part", rule("{after_untrusted: fetch, unless_named: {fetch: {to: some}}}"), "MF011", (4, 35), "{parameter: 'all'"),
+    BadFile("a question about nothing", rule("{ask: []}"), "MF009", (4, 16), "ask names no tool"),
     BadFile("no path", rule("{arguments: fetch, param: id, from_output: [search, '$[']}"), "MF011", (4, 40), "no JSONPath"),
     BadFile(
         "a pair of an unknown tool",

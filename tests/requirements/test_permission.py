@@ -153,3 +153,12 @@ def test_a_question_about_tools_that_are_all_excluded_is_a_contradiction() -> No
     with pytest.raises(PolicyError, match=r"exclude takes out all that include names \(pay, send\)"):
         Policy([asking], tools=["pay", "send"])
     Policy([AskPermissionRequirement(["pay", "send"], exclude=["send"])], tools=["pay", "send"])
+
+
+@pytest.mark.parametrize("nothing", [[], (), set()])
+def test_a_question_about_no_tool_is_refused_and_without_include_it_is_about_every_tool(nothing: Any) -> None:
+    with pytest.raises(PolicyError, match="ask: include names no tool, so nobody would be asked; name some, or leave it out for every"):
+        AskPermissionRequirement(nothing)
+    with pytest.raises(PolicyError, match="person: include names no tool"):
+        AskPermissionRequirement(nothing, name="person", enabled=False)
+    assert Policy([AskPermissionRequirement(None)], tools=TOOLS).permit().asks == TOOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import RunError, missing
 
 try:
     from agent_framework import (
@@ -20,13 +20,12 @@ try:
         ResponseStream,
     )
 except ImportError as _fault:
-    raise missing("Microsoft Agent Framework", "agent-framework", _fault) from _fault
+    raise missing("this adapter needs Microsoft Agent Framework", "agent-framework", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
-from maymust.errors import RunError
 
 __all__ = ["PolicyMiddleware"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import UnsupportedRuleError, missing
 
 try:
     from beeai_framework.agents.requirement.requirements.ask_permission import AskPermissionRequirement as BeeAsk
@@ -17,14 +17,13 @@ try:
     from beeai_framework.agents.requirement.requirements.conditional import ConditionalRequirement as BeeConditional
     from beeai_framework.agents.requirement.utils._tool import FinalAnswerTool
 except ImportError as _fault:
-    raise missing("BeeAI", "beeai", _fault) from _fault
+    raise missing("this adapter needs BeeAI", "beeai", _fault) from _fault
 
 from maymust.agent.approval import ask_in_terminal
 from maymust.core.history import History
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import UnsupportedRuleError
 from maymust.requirements.conditional import ConditionalRequirement
 from maymust.requirements.permission import AskPermissionRequirement
 

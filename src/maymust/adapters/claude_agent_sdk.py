@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import PermitError, RunError, missing
 
 try:
     from claude_agent_sdk import HookMatcher
 except ImportError as _fault:
-    raise missing("the Claude Agent SDK", "claude-agent-sdk", _fault) from _fault
+    raise missing("this adapter needs the Claude Agent SDK", "claude-agent-sdk", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, refuse
 from maymust.adapters.turnstile import Turnstile
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
-from maymust.errors import PermitError, RunError
 
 __all__ = ["policy_hooks"]
 

@@ -7,14 +7,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import RunError, missing
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.base_tool import BaseTool
     from google.genai import types
 except ImportError as _fault:
-    raise missing("Google ADK", "google-adk", _fault) from _fault
+    raise missing("this adapter needs Google ADK", "google-adk", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile
@@ -22,7 +22,6 @@ from maymust.core.permit import Permit
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import RunError
 
 __all__ = ["PolicyPlugin"]
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NotRequired
 
-from maymust.adapters.framework import missing
+from maymust.errors import missing
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse, hook_config
@@ -17,7 +17,7 @@ try:
     from langgraph.errors import GraphBubbleUp, GraphInterrupt
     from langgraph.types import Command, interrupt
 except ImportError as _fault:
-    raise missing("LangChain", "langchain", _fault) from _fault
+    raise missing("this adapter needs LangChain", "langchain", _fault) from _fault
 
 from maymust.adapters.langchain_messages import answer_names, batch, narrowed, report, take_over
 from maymust.adapters.limits import as_policy, check_rules

@@ -6,10 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain.agents.middleware import ModelRequest
-from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, ToolMessage
-from langgraph.types import Command
+from maymust.errors import missing
+
+try:
+    from langchain.agents.middleware import ModelRequest
+    from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langgraph.types import Command
+except ImportError as _fault:
+    raise missing("this adapter needs LangChain", "langchain", _fault) from _fault
 
 from maymust.adapters.limits import choice, shown
 from maymust.adapters.turnstile import Turnstile

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import RunError, missing
 
 try:
     from agents import FunctionTool, Model, RunConfig, Runner, RunState, ToolInputGuardrail, ToolOutputGuardrail
@@ -16,14 +16,13 @@ try:
     from agents.tool import default_tool_error_function, set_function_tool_failure_error_function
     from agents.tool_guardrails import ToolGuardrailFunctionOutput as Word
 except ImportError as _fault:
-    raise missing("the OpenAI Agents SDK", "openai-agents", _fault) from _fault
+    raise missing("this adapter needs the OpenAI Agents SDK", "openai-agents", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, refuse
 from maymust.adapters.openai_agents_model import GatedModel, GatedProvider, as_object
 from maymust.adapters.turnstile import Turnstile
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
-from maymust.errors import RunError
 
 __all__ = ["PolicyRunner"]
 

@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
-from agents import FunctionTool, Model, ModelProvider
+from maymust.errors import missing
+
+try:
+    from agents import FunctionTool, Model, ModelProvider
+except ImportError as _fault:
+    raise missing("this adapter needs the OpenAI Agents SDK", "openai-agents", _fault) from _fault
 
 from maymust.adapters.limits import choice, shown
 from maymust.adapters.turnstile import Turnstile

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import RunError, missing
 
 try:
     from pydantic_ai.capabilities import AbstractCapability
@@ -15,7 +15,7 @@ try:
     from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
     from pydantic_ai.settings import ToolOrOutput
 except ImportError as _fault:
-    raise missing("pydantic-ai", "pydantic-ai", _fault) from _fault
+    raise missing("this adapter needs pydantic-ai", "pydantic-ai", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile, is_nudge, is_refusal
@@ -23,7 +23,6 @@ from maymust.core.permit import Permit
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import RunError
 
 __all__ = ["PolicyCapability"]
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from maymust.adapters.framework import missing
+from maymust.errors import RunError, missing
 
 try:
     from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeInvocationEvent
@@ -16,7 +16,7 @@ try:
     from strands.tools.structured_output.structured_output_tool import StructuredOutputTool
     from strands.types.events import ModelStopReason, ToolResultEvent
 except ImportError as _fault:
-    raise missing("Strands", "strands", _fault) from _fault
+    raise missing("this adapter needs Strands", "strands", _fault) from _fault
 
 from maymust.adapters.limits import as_policy, check_rules, choice, shown
 from maymust.adapters.turnstile import Turnstile
@@ -24,7 +24,6 @@ from maymust.core.permit import Permit
 from maymust.core.policy import Policy
 from maymust.core.step import Outcome
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import RunError
 
 __all__ = ["PolicyPlugin"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
-from typing import Any, Generic
+from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
@@ -20,7 +20,7 @@ from maymust.agent.inputs import Input
 from maymust.agent.journal import Answer, Journal, Store
 from maymust.agent.loop_guard import LoopGuard
 from maymust.agent.middleware import Middleware, as_middleware
-from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, check_settings, policy_of
+from maymust.agent.plan import LoopPlan, Narrow, OnStall, PromptLayout, check_settings, policy_of, supervised
 from maymust.agent.result import RunResult
 from maymust.agent.run import Run
 from maymust.agent.session import Session
@@ -61,6 +61,7 @@ class Agent(Generic[T]):
     show_errors            False keeps the text of tools' exceptions (other than `ToolError`) from the model
     store                  keeps the runs, so that they outlive the process: `SqliteStore("runs.db")`
 
+    A copy, a deep one too, is another agent with the very same model, tools, policy and store: they may hold connections.
     Raises PolicyError for contradictions, unknown and duplicate names.
     """
 
@@ -104,7 +105,7 @@ class Agent(Generic[T]):
         final: FinalAnswer[T] = FinalAnswer(output_type)
         self.budget: Budget = of_kind("budget", budget, Budget, "a Budget") or Budget()
         self.plan: LoopPlan = LoopPlan(
-            policy=_supervised(bound, self.budget.turns) if of_kind("supervise", supervise, bool, "True or False") else bound,
+            policy=supervised(bound, self.budget.turns) if of_kind("supervise", supervise, bool, "True or False") else bound,
             tools=own,
             loadable=more,
             final=final,
@@ -251,6 +252,9 @@ class Agent(Generic[T]):
         """`resume` for code that is not async."""
         return blocking(self.resume(state, decisions, **settings))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copy.copy(self)
+
     def _session(self, state: RunState, layers: tuple[Any, ...], journal: Journal | None, *, recovers: bool = False) -> Session:
         return Session(
             plan=self.plan,
@@ -291,9 +295,3 @@ class Agent(Generic[T]):
             caller=caller,
             deps=deps,
         )
-
-
-def _supervised(policy: Policy, max_turns: int | None) -> Policy:
-    # What proves policies is a quarter of what an agent would load, and few agents need it.
-    made: Policy = importlib.import_module("maymust.verify.supervise").supervise(policy, max_turns=max_turns)
-    return made

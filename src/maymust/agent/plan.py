@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -125,3 +126,10 @@ def policy_of(
             f"two tools have the name {next(name for name in names if names.count(name) > 1)!r}; give one of them another name"
         )
     return policy
+
+
+def supervised(policy: Policy, max_turns: int | None) -> Policy:
+    """The policy with a supervisor."""
+    # What proves policies is a quarter of what an agent would load, and few agents need it.
+    made: Policy = importlib.import_module("maymust.verify.supervise").supervise(policy, max_turns=max_turns)
+    return made

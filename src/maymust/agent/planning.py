@@ -65,7 +65,7 @@ def permit_at(state: RunState, history: History, *, relaxed: bool = False, more:
 
 def _is_seen(state: RunState, plan: LoopPlan) -> bool:
     """Whether there is anything in the run that a rule could see beside the history."""
-    return bool(state.metadata) or state.deps is not None or state.now is not None or bool(state.before) or plan.reads_said
+    return bool(state.metadata) or state.deps is not None or bool(state.before) or plan.reads_said
 
 
 def _released_since(state: RunState, history: History) -> bool:
@@ -77,11 +77,14 @@ def _released_since(state: RunState, history: History) -> bool:
 
 
 def run_view(state: RunState, requirement: str = "") -> RunView:
-    """What a requirement sees of the run."""
+    """What a requirement sees of the run. Without the clock: who is asked with a reading of it, the driver tells.
+
+    The last reading may be hours old, after a pause, and a permit may be asked for without another one.
+    """
     names = tuple(tool.name for tool in state.tools)
     # Read only: it is stored with the run, and a rule that wrote into it would speak to the others.
     metadata = MappingProxyType(state.metadata)
-    return RunView(state.memories.get(requirement, {}), names, metadata, state.deps, state.now, state.before, state.said)
+    return RunView(state.memories.get(requirement, {}), names, metadata, state.deps, None, state.before, state.said)
 
 
 def plan_turn(state: RunState) -> TurnPlan:

@@ -12,6 +12,7 @@ from maymust.agent.actions import Event, MessageSent, ToolsChanged
 from maymust.agent.call_record import PendingCall
 from maymust.agent.exposure import check_added, check_removed
 from maymust.agent.journal import Journal
+from maymust.agent.lent_history import LentHistory
 from maymust.agent.listeners import Listeners
 from maymust.agent.middleware import Middleware
 from maymust.agent.plan import LoopPlan
@@ -101,8 +102,8 @@ class Session:
 
     @property
     def history(self) -> History:
-        """The steps so far."""
-        return self.state.history
+        """The steps so far, to look at."""
+        return LentHistory(self.state.history)
 
     @property
     def metadata(self) -> Mapping[str, Any]:

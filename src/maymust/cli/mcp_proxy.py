@@ -47,7 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     from maymust.cli.console import UnusableError
     from maymust.cli.target import load_target
-    from maymust.mcp_proxy.limits import check_policy
 
     level = logging.ERROR if arguments.quiet else logging.WARNING
     logging.basicConfig(stream=sys.stderr, level=level, format="maymust mcp-proxy: %(message)s", force=True)
@@ -57,11 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UnusableError("--policy -: standard input belongs to the MCP client; give a file")
     with contextlib.redirect_stdout(sys.stderr):
         policy = load_target(arguments.policy).policy
-    check_policy(policy, lenient=arguments.lenient)
     try:
+        from maymust.mcp_proxy.limits import check_policy
         from maymust.mcp_proxy.stdio import serve
     except ImportError as error:
-        raise UnusableError(f"mcp-proxy needs the MCP SDK, which is not installed: pip install 'maymust[mcp]' ({error})") from None
+        # The cause is what the package says of itself; an SDK of another version fails later.
+        raise UnusableError(f"mcp-proxy needs the MCP SDK: pip install 'maymust[mcp]' ({error.__cause__ or error})") from None
+    check_policy(policy, lenient=arguments.lenient)
     settings = {"unlisted": arguments.unlisted == "allow", "closed": arguments.closed == "show", "lenient": arguments.lenient}
     try:
         client_went = asyncio.run(serve(policy, arguments.server, **settings))

@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     from maymust.web.server import Served
     from maymust.web.shelf import Shelf
 
-    for source in arguments.sources:
-        if not os.path.exists(source):
-            raise UnusableError(f"{source}: there is no such file or directory")
+    absent = [source for source in arguments.sources if not os.path.exists(source)]
+    if absent:
+        raise UnusableError(f"{', '.join(absent)}: there is no such file or directory")
     policy, text = _policy(arguments.policy)
     served = Served(Shelf(arguments.sources, None if policy is None else Known(policy)), text, arguments.host)
     return _serve(served, arguments, Console())

@@ -49,11 +49,20 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify each policy."""
-    from maymust.cli.console import Console
+    from maymust.cli.console import Console, UnusableError
+    from maymust.errors import PolicyError
 
     console = Console(arguments.output)
-    results = [_verify(text, arguments, console) for text in arguments.policies]
-    code = exit_code(results, strict=arguments.strict)
+    results: list[FileResult] = []
+    is_whole = True
+    for text in arguments.policies:
+        try:
+            results.append(_verify(text, arguments, console))
+        except (UnusableError, PolicyError) as error:
+            said = str(error)
+            console.error(said if said.startswith(text) or len(arguments.policies) == 1 else f"{text}: {said}")
+            is_whole = False
+    code = exit_code(results, strict=arguments.strict) if is_whole else UNUSABLE
     write(results, arguments.format, code, console)
     return code
 

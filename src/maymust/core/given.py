@@ -106,6 +106,10 @@ class Interned:
                 shelf.clear()
             return shelf.setdefault(key, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is found by identity is not found in a copy: it begins anew.
+        return Interned, ()
+
 
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=repr)

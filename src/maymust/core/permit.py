@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from maymust.core.folded import Folded
 from maymust.core.fragment import Fragment
@@ -194,6 +194,13 @@ class Permit:
         """Read the JSON form. The permit answers everything the original did; its history is the given one, or empty."""
         voices = tuple(Voice.from_dict(said, order) for order, said in enumerate(data.get("voices", ())))
         return cls(Folded.from_dict(data, voices), History() if history is None else history)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it was made from may hold deps, which are never stored.
+        return Permit.from_dict, (self.to_dict(), self.history)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Permit):

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from maymust.core.bounds import Bounds
 from maymust.core.dead_end import dead_end
@@ -34,7 +34,8 @@ class Policy:
     final_answer_as_tool  False: the answer is given as text, so the choice is `auto` where the run may stop
 
     Raises PolicyError for unknown targets, duplicate or reserved tool names, and whatever a requirement refuses.
-    Immutable, and safe to share between runs and threads.
+    Immutable, and safe to share between runs and threads; a deep copy is the policy itself. It can be pickled where what it was given
+    can be: names and functions of modules, but no lambda and no `@tool`.
     """
 
     def __init__(self, requirements: Iterable[Any] = (), *, tools: Iterable[ToolLike] = (), final_answer_as_tool: bool = True) -> None:
@@ -191,6 +192,10 @@ class Policy:
             text = json.dumps([self.describe(), schemas], sort_keys=True, separators=(",", ":"), default=repr)
             self._hash = hashlib.sha256(text.encode()).hexdigest()
         return self._hash
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # What its author gave (tools, handlers, a shared memory) is meant as that very object, and may not be copyable.
+        return self
 
     def __repr__(self) -> str:
         return f"Policy([{', '.join(one.name for one in self.requirements)}], tools=[{', '.join(self.tools)}])"

@@ -27,7 +27,8 @@ class RunView:
     tools     names of the tools present right now, `final_answer` left out
     metadata  the metadata given to the run
     deps      what was given as `deps`; never stored
-    now       the time of this evaluation in seconds, as the run recorded it; None outside a run
+    now       the time of this evaluation in seconds, as the run recorded it, for a requirement of one's own (`@requirement`);
+              None outside a run, and for functions given to built-in requirements
     before    steps whose output the model may have read before this run: in the conversation it goes on from, or in the agent
               that calls it; one for each tool, with a shortened text
     said      what the user has said, in this run and before

@@ -29,6 +29,10 @@ class Shelf(dict[Any, Any]):
                 del self[next(iter(self))]
             return self.setdefault(key, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keys may be identities, which mean nothing in a copy: it begins empty.
+        return Shelf, (self._room,)
+
 
 class ToolSet:
     """An ordered set of tools by name; the final answer is implied and comes last.

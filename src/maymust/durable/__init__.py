@@ -14,12 +14,8 @@ __all__ = ["DbosStore", "SqliteStore"]
 def __getattr__(name: str) -> Any:
     # DBOS is an extra, and takes a while to load.
     if name == "DbosStore":
-        try:
-            from maymust.durable.dbos.store import DbosStore
-        except ModuleNotFoundError as fault:
-            if fault.name not in ("dbos", "sqlalchemy"):
-                raise
-            raise ImportError("DbosStore needs DBOS: pip install 'maymust[dbos]'") from fault
+        from maymust.durable.dbos.store import DbosStore
+
         return DbosStore
     if name == "SqliteStore":
         from maymust.durable.sqlite_store import SqliteStore

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import logging
 import os
+import sys
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -131,7 +133,8 @@ class LocalModel:
 
     def _sample(self, request: ModelRequest, schema: dict[str, Any] | None, temperature: float, seed: int) -> _Output:
         """One sampling. A conversation that does not fit is shortened until it does."""
-        server = _load(str(weights.locate(self._model)), self._context)
+        runtime = _runtime()  # before weights are fetched for nothing
+        server = _load(runtime, str(weights.locate(self._model)), self._context)
         messages: Sequence[Message] = request.messages
         while True:
             body: dict[str, Any] = {
@@ -194,15 +197,22 @@ _WORKER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="maymust-local")
 
 
 @functools.cache
-def _load(path: str, context: int) -> Any:
-    """The server object for a file, loaded once in a process: dropping one does not free its memory at once."""
-    # Threads of OpenMP that spin while they wait halve the speed of everything on a busy machine. Read at import.
+def _runtime() -> Any:
+    """The library that runs models. Raises MissingExtra."""
+    # Threads of OpenMP that spin while they wait make everything many times slower on a busy machine. Read when the library is loaded.
+    if sys.modules.get("xllamacpp") is not None and "OMP_WAIT_POLICY" not in os.environ:
+        _LOG.warning("xllamacpp was imported before: set OMP_WAIT_POLICY=PASSIVE for the process, or its threads spin while they wait")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
-        import xllamacpp
+        return importlib.import_module("xllamacpp")
     except ImportError as problem:
         raise MissingExtra(f"this model needs the xllamacpp package: pip install 'maymust[local]' ({problem})") from problem
+
+
+@functools.cache
+def _load(xllamacpp: Any, path: str, context: int) -> Any:
+    """The server object for a file, loaded once in a process: dropping one does not free its memory at once."""
     params = xllamacpp.CommonParams()
     params.model.path = path
     params.n_ctx = context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from maymust.errors import PolicyError
 
@@ -65,3 +65,9 @@ class ApprovalMemory:
     def choices(self) -> Mapping[str, dict[str, Any]]:
         """All remembered choices, as JSON. The mapping does not change; a later `put` makes a new one."""
         return self._choices
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an ApprovalMemory is shared by whoever holds it, and a copy would share nothing; "
+            "give its choices to a new one: ApprovalMemory(memory.choices)"
+        )

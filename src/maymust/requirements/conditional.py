@@ -51,8 +51,8 @@ class ConditionalRequirement:
     followed_by               after a call, each of these is owed: the run may not end before it was called
     only_success_invocations  only successful calls count; False: failed ones count as well
     consecutive_allowed       False: closed right after a call of itself
-    custom_checks             predicates of (history) or (history, run); closed unless each gives True. They see no
-                              `run.now`: what needs the clock is a function with `@requirement`
+    custom_checks             predicates of (history) or (history, run); closed unless each gives True. They have no clock: `run.now`
+                              is None there, and what depends on the time is a function with `@requirement`
     priority                  whole number above 0; decides between forced tools
     enabled                   False: checked, but without effect
     same                      each condition holds for each value of this parameter by itself: `only_after=["read"], same="path"` is

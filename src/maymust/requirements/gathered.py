@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from maymust.core.step import Step
@@ -41,16 +42,16 @@ def reader(place: Any, side: str, label: str) -> tuple[str, Callable[[Any], Iter
     Raises PolicyError for anything else, and when the library for JSONPath is missing.
     """
     if callable(place):
-        return str(getattr(place, "__name__", None) or repr(place)), _checked(place, label)
+        return _name(place), partial(_of_function, place, label)
     if not isinstance(place, str) or not place:
         kinds = "a JSONPath such as '$.id'" if side == "output" else "a parameter, a JSONPath such as '$.ids[*]'"
         raise PolicyError(f"{label}: the place has to be {kinds} or a function, got {place!r}")
     if side == "arguments" and not place.startswith("$"):
-        return place, lambda arguments: (arguments[place],) if arguments and place in arguments else ()
-    return place, _json_path(place, label)
+        return place, partial(_of_parameter, place)
+    return place, partial(_of_path, place, _compiled(place, label))
 
 
-def _json_path(path: str, label: str) -> Callable[[Any], Iterable[Any]]:
+def _compiled(path: str, label: str) -> Any:
     try:
         import jsonpath
     except ImportError as problem:
@@ -58,19 +59,24 @@ def _json_path(path: str, label: str) -> Callable[[Any], Iterable[Any]]:
             f"{label}: JSONPath needs the extra `jsonpath`: pip install 'maymust[jsonpath]' (or give a function in the place of {path!r})"
         ) from problem
     try:
-        compiled = jsonpath.compile(path, strict=True)
+        return jsonpath.compile(path, strict=True)
     except Exception as problem:
         raise PolicyError(f"{label}: {path!r} is no JSONPath ({_first_line(problem)}); write e.g. $.id or $.items[*].id") from None
 
-    def read(data: Any) -> Iterable[Any]:
-        if isinstance(data, str):
-            if path == "$":
-                return (data,)
-            # Tools of other systems give their JSON as text.
-            data = _parsed(data)
-        return compiled.findall(data) if isinstance(data, dict | list) or path == "$" else ()
 
-    return read
+# Functions of the module, since a policy can be pickled.
+def _of_parameter(parameter: str, arguments: Any) -> Iterable[Any]:
+    return (arguments[parameter],) if arguments and parameter in arguments else ()
+
+
+def _of_path(path: str, compiled: Any, data: Any) -> Iterable[Any]:
+    if isinstance(data, str):
+        if path == "$":
+            return (data,)
+        # Tools of other systems give their JSON as text.
+        data = _parsed(data)
+    found: Iterable[Any] = compiled.findall(data) if isinstance(data, dict | list) or path == "$" else ()
+    return found
 
 
 def _first_line(problem: Exception) -> str:
@@ -89,15 +95,12 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _checked(function: Callable[[Any], Any], label: str) -> Callable[[Any], Iterable[Any]]:
-    def read(data: Any) -> Iterable[Any]:
-        try:
-            found = function(data)
-        except Exception as error:
-            raise PolicyError(f"{label}: {_name(function)} raised {type(error).__name__}: {text_of(error)}") from error
-        return as_values(found, f"{label}: {_name(function)}")
-
-    return read
+def _of_function(function: Callable[[Any], Any], label: str, data: Any) -> Iterable[Any]:
+    try:
+        found = function(data)
+    except Exception as error:
+        raise PolicyError(f"{label}: {_name(function)} raised {type(error).__name__}: {text_of(error)}") from error
+    return as_values(found, f"{label}: {_name(function)}")
 
 
 def _name(function: Any) -> str:

@@ -36,7 +36,7 @@ class AskPermissionRequirement:
     always_allow      nobody is asked
     name              default `ask`, with the included tools
 
-    Raises PolicyError for unknown tools, and for `final_answer`, which is never asked for.
+    Raises PolicyError for unknown tools, for an empty `include`, and for `final_answer`, which is never asked for.
     """
 
     include: Any = None
@@ -68,6 +68,8 @@ class AskPermissionRequirement:
         check_priority(self.priority, label)
         check_enabled(self.enabled, label)
         object.__setattr__(self, "include", None if self.include is None else as_targets(self.include))
+        if self.include == ():
+            raise PolicyError(f"{label}: include names no tool, so nobody would be asked; name some, or leave it out for every tool")
         object.__setattr__(self, "exclude", as_targets(self.exclude))
 
     def bind(self, tools: Sequence[ToolLike]) -> BoundAskPermission:

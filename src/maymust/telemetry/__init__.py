@@ -5,11 +5,13 @@ Names follow the GenAI semantic conventions 1.41, the last release of OpenTeleme
 (https://arize-ai.github.io/openinference/spec/) for `openinference.span.kind`, `graph.node.*` and what goes with them.
 """
 
+from maymust.errors import missing
+
 try:
     import opentelemetry.metrics
     import opentelemetry.trace  # noqa: F401
-except ImportError as _missing:
-    raise ImportError(f"maymust.telemetry needs OpenTelemetry: pip install 'maymust[otel]' ({_missing})") from _missing
+except ImportError as _fault:
+    raise missing("maymust.telemetry needs OpenTelemetry", "otel", _fault) from _fault
 
 from maymust.telemetry.telemetry import Telemetry
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from maymust.tools.output import own_json
 
 if TYPE_CHECKING:
     from maymust.core.history import History
+
+T = TypeVar("T")
 
 
 class RunSeam(Protocol):
@@ -37,6 +39,24 @@ class RunSeam(Protocol):
         ...
 
 
+class _Given(Generic[T]):
+    """A field of a call that is given once."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, context: FunctionInvocationContext | None, owner: type | None = None) -> T:
+        value: Any = self if context is None else context.__dict__[self._name]
+        found: T = value
+        return found
+
+    def __set__(self, context: FunctionInvocationContext, value: T) -> None:
+        raise AttributeError(
+            f"{self._name} of the context of {context.name!r} cannot be set: which call this is was judged before. "
+            "Set ctx.arguments to change what the call is given, or ctx.result to change what the model reads"
+        )
+
+
 class FunctionInvocationContext:
     """One call: what was asked, by which name, in which run.
 
@@ -47,7 +67,15 @@ class FunctionInvocationContext:
     raw_arguments    the arguments as the model wrote them
     result           the outcome's text once there is one; setting it without `call_next()` refuses the call with that text
     idempotency_key  stable over retries and resumes: run/turn/call
+
+    Setting any of these but `arguments` and `result` raises AttributeError.
     """
+
+    name = _Given[str]()
+    function = _Given[Any]()
+    call_id = _Given[str]()
+    raw_arguments = _Given[str]()
+    idempotency_key = _Given[str]()
 
     def __init__(
         self,
@@ -60,12 +88,9 @@ class FunctionInvocationContext:
         idempotency_key: str,
         run: RunSeam,
     ) -> None:
-        self.name = name
-        self.function = function
-        self.call_id = call_id
+        given = {"name": name, "function": function, "call_id": call_id, "raw_arguments": raw_arguments, "idempotency_key": idempotency_key}
+        self.__dict__.update(given)
         self.arguments = arguments
-        self.raw_arguments = raw_arguments
-        self.idempotency_key = idempotency_key
         self._run = run
         self._result: Any = None
         self._verdict: str | None = None
@@ -113,12 +138,12 @@ class FunctionInvocationContext:
 
     @property
     def history(self) -> History:
-        """The steps of the run so far."""
+        """The steps of the run so far. They are copies: the run and its rules keep their own."""
         return self._run.history
 
     @property
     def state(self) -> Any:
-        """The run's state (`RunState`), to read."""
+        """The run's state (`RunState`), to read. It is the run's own, so nothing in it may be changed."""
         return self._run.state
 
     @property

@@ -6,9 +6,14 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from maymust.errors import missing
+
+try:
+    from starlette.datastructures import Headers, MutableHeaders
+    from starlette.responses import PlainTextResponse
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+except ImportError as _fault:
+    raise missing("maymust.web.guard needs starlette", "web", _fault) from _fault
 
 _HEADERS = {
     "x-content-type-options": "nosniff",

@@ -9,14 +9,18 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from maymust.errors import PolicyError, missing
+
+try:
+    from starlette.applications import Starlette
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+    from starlette.routing import Route
+    from starlette.types import ASGIApp
+except ImportError as _fault:
+    raise missing("maymust.web.server needs starlette", "web", _fault) from _fault
 
 from maymust.core.tool_spec import FINAL_ANSWER
-from maymust.errors import PolicyError
 from maymust.explanation import LIMIT
 from maymust.policyfile.write import dump_policy
 from maymust.trace.compare import compare_runs

@@ -28,6 +28,10 @@ TYPED: tuple[tuple[dict[str, Any], dict[str, Any] | None], ...] = (
 """Arguments of a typed tool, each with what the body gets, or None where they do not fit the schema."""
 TIRED = 14
 """After so many turns the model only answers or says nothing, so that every run ends."""
+SILENT = 40
+"""After so many it says nothing: what is drawn may be a wrong answer for ever, where a tape has run out, and nothing else ends the run."""
+ENDLESS = 400
+"""After so many turns something is wrong: an error is better than a test that eats all memory."""
 
 
 @dataclass
@@ -85,6 +89,9 @@ class Adversary:
         rng, weights = self.rng, self.scenario["model"]
         offered = list(request.allowed)
         what = rng.choices(list(weights), list(weights.values()))[0] if self.turn() < TIRED else rng.choice(("answer", "empty"))
+        what = what if self.turn() < SILENT else "empty"
+        if self.turn() >= ENDLESS:
+            raise RuntimeError("the run does not end")
         text, calls = "", []
         if what == "text":
             text = f"text {self.count} {self.turn()}"

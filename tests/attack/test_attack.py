@@ -65,3 +65,13 @@ def test_no_model_breaks_a_rule_shrinking(tape: bytes) -> None:
     problems = check(scenario, record)
     if problems:
         pytest.fail("\n".join([*problems, show(scenario, record)]), pytrace=False)
+
+
+def test_a_run_ends_where_the_tape_has_run_out_at_a_wrong_answer() -> None:
+    drawn = {32: 232, 40: 167, 45: 222, 62: 255, 87: 243}
+    rng = Tape(bytes(drawn.get(place, 0) for place in range(88)))
+    scenario = generate(rng)
+    assert (scenario["settings"]["turns"], scenario["settings"]["errors"], scenario["settings"]["guard"]) == (None, None, None)
+    record = asyncio.run(play(scenario, rng))
+    assert (record.end, len(record.replies) < 60) == ("stalled", True)
+    assert not check(scenario, record)

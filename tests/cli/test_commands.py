@@ -119,6 +119,33 @@ def test_diff_tells_a_question_that_depends_on_outputs_from_one_that_is_always_a
     assert command(here, "diff", "n.policy.yaml", "o.policy.yaml").code == 0
 
 
+def test_diff_tells_a_limit_of_any_height_in_a_few_words(here: Path) -> None:
+    rules = "version: 1\ntools: [a, b]\nrules:\n  limit: {conditional: a, max_invocations: 1000000}\n"
+    write(here, "o.policy.yaml", rules)
+    write(here, "n.policy.yaml", rules.replace("1000000", "1000001"))
+    done = command(here, "diff", "o.policy.yaml", "n.policy.yaml")
+    assert done.code == 1
+    assert "after a ×1000000, a may be called, and o.policy.yaml refuses it" in done.out
+    assert "there may be more" not in done.out
+    (flow,) = json.loads(command(here, "diff", "o.policy.yaml", "n.policy.yaml", "--format", "sarif").out)["runs"][0]["results"][0][
+        "codeFlows"
+    ]
+    places = [step["location"] for step in flow["threadFlows"][0]["locations"]]
+    assert [place["message"]["text"] for place in places[:2]] == ["step 1: a ×1000000", "step 2: a comes back ok"]
+    assert places[0]["physicalLocation"]["region"]["startLine"] == 2
+    assert command(here, "diff", "n.policy.yaml", "o.policy.yaml").code == 0
+
+
+def test_diff_says_that_there_may_be_more_where_it_gave_up(here: Path) -> None:
+    rules = "version: 1\ntools: [a, b]\nrules:\n  limit: {conditional: a, max_invocations: 1}\n  rest: {conditional: b, cooldown: 5}\n"
+    write(here, "o.policy.yaml", rules)
+    write(here, "n.policy.yaml", rules.replace("max_invocations: 1", "max_invocations: 2"))
+    done = command(here, "diff", "o.policy.yaml", "n.policy.yaml", "--limit", "3")
+    assert done.code == 1
+    assert "there may be more: not every pair of states was looked at; --limit N looks at more" in done.out
+    assert "there may be more" not in command(here, "diff", "o.policy.yaml", "n.policy.yaml").out
+
+
 def test_diff_says_where_values_of_arguments_may_have_become_freer(here: Path) -> None:
     write(here, "o.policy.yaml", RESEARCH + "  small: {arguments: fetch, param: size, maximum: 5}\n")
     write(here, "n.policy.yaml", RESEARCH + "  small: {arguments: fetch, param: size, maximum: 9}\n")

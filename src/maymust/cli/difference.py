@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     from maymust.cli.console import Console, UnusableError
     from maymust.cli.target import load_target
     from maymust.cli.trace_difference import are_traces, compare_traces
-    from maymust.reports.difference import LIMIT, compare
+    from maymust.reports.difference import compare
 
     if arguments.old == arguments.new == "-":
         raise UnusableError("only one of the two policies can come from stdin")
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(arguments.output)
     old, new = load_target(arguments.old), load_target(arguments.new)
     with console.progress(f"comparing {old.name} and {new.name}"):
-        difference = compare(old.policy, new.policy, limit=arguments.limit or LIMIT)
+        difference = compare(old.policy, new.policy, limit=arguments.limit)
     undecided = not difference.complete or bool(difference.uncompared)
     code = FINDINGS if difference.gains else UNDECIDED if undecided else CLEAN
     _write(old, new, difference, code, arguments.format, console)
@@ -108,6 +108,8 @@ def _text(old: Target, new: Target, difference: Difference, found: tuple[Diagnos
         lines = [paint("good", f"✓ {names.format(_NOTHING)}")]
     else:
         lines = [paint("warning", f"? {names.format(_STOPPED)}")]
+    if found and not difference.complete:
+        lines.append("  - there may be more: not every pair of states was looked at; --limit N looks at more")
     lines.extend(f"  - not compared: {clean(what)}" for what in difference.uncompared)
     return "\n".join([*blocks, "\n".join(lines) + "\n"])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from maymust.core.guard import Atom, CountedAtom, Guard, LastAtom, PendingAtom, RecentAtom, StepAtom
 from maymust.core.history import History
@@ -56,6 +58,25 @@ def _union(bits: Mapping[Atom, int], atoms: Iterable[Atom]) -> int:
     for atom in atoms:
         mask |= bits[atom]
     return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Where a state holds a number, and at which numbers a flag changes.
+
+    kind      "count": how often the tool was counted; "rest": how many steps it is still among the last few; "step": how many count
+    tool      None for "step"
+    failures  failed invocations count as well
+    shift     how far to shift the state, and `mask` then
+    stops     the numbers, ascending; the last one is the end of the dial
+    """
+
+    kind: Literal["count", "rest", "step"]
+    tool: str | None
+    failures: bool
+    shift: int
+    mask: int
+    stops: tuple[int, ...]
 
 
 class _Counter:
@@ -169,6 +190,19 @@ class Track:
         if counter is not None:
             state = counter.advance(state)
         return state if self._step is None else self._step.advance(state)
+
+    def dials(self) -> Iterator[Dial]:
+        """Every number that this part of the state holds; that a tool was counted at all is one as well."""
+        for tool, flag in self._ones.items():
+            yield Dial("count", tool, self.failures, flag.bit_length() - 1, 1, (1,))
+        for tool, counter in self._counters.items():
+            yield Dial("count", tool, self.failures, counter.shift, counter.field, tuple(sorted(counter.flags)))
+        for timer in self._recent:
+            yield Dial("rest", timer.tool, self.failures, timer.shift, timer.field >> timer.shift, (0,))
+        if self._step is not None:
+            # The flag of a step holds for that step only.
+            stops = {near for count, flag in self._step.flags.items() for near in ((count, count + 1) if flag else (count,))}
+            yield Dial("step", None, self.failures, self._step.shift, self._step.field, tuple(sorted(stops - {0})))
 
     def field_of(self, tool: str) -> tuple[int, int]:
         """Where the state says how often a tool was counted, as far as that is asked for: how far to shift it, and the mask then."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from maymust.core.bits import BitGuard, Track
+from maymust.core.bits import BitGuard, Dial, Track
 from maymust.core.flags import Flags
 from maymust.core.guard import Atom, Guard
 from maymust.core.history import History
@@ -143,6 +143,10 @@ class CompiledPolicy:
         """The state after a history, read off its counts."""
         return self.flags.of(history) | sum(track.fields_of(history) for track in self._tracks)
 
+    def heeds(self, outcome: Outcome) -> bool:
+        """Whether a call that comes back so can change a state."""
+        return bool(self._advancing.get(outcome))
+
     def step(self, state: int, tool: str, outcome: Outcome | str = Outcome.OK) -> int:
         """The state after one more step. O(1)."""
         for track in self._advancing.get(outcome, ()):
@@ -155,6 +159,14 @@ class CompiledPolicy:
         Counts that no guard asks for are 0, and those above what guards ask for are cut off.
         """
         return self._tracks[failures].field_of(tool)
+
+    def flags_of(self, state: int) -> int:
+        """The facts that hold in a state, as bits."""
+        return state & self._mask
+
+    def dials(self) -> tuple[Dial, ...]:
+        """Every number that a state holds."""
+        return tuple(dial for track in self._tracks for dial in track.dials())
 
     def is_past(self, state: int) -> bool:
         """Whether no step that some guard asks for is still to come."""

@@ -215,13 +215,18 @@ def _sha256(path: Path) -> str:
 @contextlib.contextmanager
 def _scratch(directory: Path, name: str) -> Iterator[Path]:
     """A directory for what is not finished. What earlier attempts left is removed: the lock says that they are over."""
-    for left in directory.glob(f"{name}.partial-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    _remove_unfinished(directory, name)
     scratch = Path(tempfile.mkdtemp(prefix=f"{name}.partial-", dir=directory))
     try:
         yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        # Once more: the pip of an attempt that was killed may have written on while its directory was being removed.
+        _remove_unfinished(directory, name)
+
+
+def _remove_unfinished(directory: Path, name: str) -> None:
+    for left in directory.glob(f"{name}.partial-*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 @contextlib.contextmanager

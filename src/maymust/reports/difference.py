@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from maymust.core.compiled import CompiledPolicy, Verdicts
-from maymust.core.history import History
 from maymust.core.policy import Policy
 from maymust.core.rule import Rule
-from maymust.core.step import Outcome, Step
+from maymust.core.speakers import guard_of
 from maymust.core.tool_spec import FINAL_ANSWER
 from maymust.core.verdict import Verdict
 from maymust.errors import PermitError
+from maymust.reports.runs import Run, history_of, length_of, words_of
+from maymust.reports.side_by_side import FAR, Place, SideBySide
 
-LIMIT = 200_000
-"""How many pairs of states are looked at before the search gives up."""
+LONGEST = 100_000
+"""Steps of a history that rules are asked about which may look at every one of them."""
 
 _ALWAYS = "always"
-_OUTCOMES = (Outcome.OK, Outcome.FAILED)
+_MANY = 1_000
+"""In so many states rules that are Python code are asked."""
 
 Kind: TypeAlias = Literal["allowed", "unasked"]
 
@@ -32,7 +34,7 @@ class Gain:
 
     tool     what may be called
     kind     "allowed": the first policy refuses it there; "unasked": the first policy asks a person there
-    witness  the calls before it, which both policies allow
+    witness  the calls before it, which both policies allow; `a ×1000` is so many calls in a row
     rules    the rules of the first policy that stand in its way
     reasons  what they say
     """
@@ -51,39 +53,36 @@ class Difference:
     gains       for each tool, and each set of rules in its way, the first such call; shortest witness first
     complete    False when the search hit its limit
     uncompared  what was left out of the comparison, in sentences
+    pairs       how many pairs of states were looked at
     """
 
     gains: tuple[Gain, ...]
     complete: bool
     uncompared: tuple[str, ...]
+    pairs: int = 0
 
 
-def compare(old: Policy, new: Policy, *, limit: int = LIMIT) -> Difference:
-    """Play both policies side by side, over every sequence of calls that both allow; any call may also fail."""
+def compare(old: Policy, new: Policy, *, limit: int | None = None, far: int = FAR) -> Difference:
+    """Play both policies side by side, over every sequence of calls that both allow; any call may also fail.
+
+    limit  how many pairs of states are looked at before the search gives up; default: as many as take a few seconds
+    far    limits that are less far away are counted up to one by one
+    """
     one, other = CompiledPolicy(old, opaque="open"), CompiledPolicy(new, opaque="open")
-    gains = _Gains(old)
-    start = (one.start(), other.start())
-    seen = {start}
-    queue: deque[tuple[tuple[int, int], tuple[str, ...]]] = deque([(start, ())])
-    complete = True
-    while queue:
-        (mine, theirs), path = queue.popleft()
+    gains = _Gains(old, one)
+    pairs = SideBySide(one, other, limit, far=far)
+    for place in pairs:
+        mine, theirs = place.pair
         before, after = one.permit(mine), other.permit(theirs)
+        shared = []
         for tool in after.allowed if after.fault is None else ():
             kind = _gain(tool, before, after)
             if kind is not None:
-                gains.add(mine, tool, kind, path)
-            if kind == "allowed" or tool == FINAL_ANSWER:
-                continue
-            for outcome in _OUTCOMES:
-                pair = (one.step(mine, tool, outcome), other.step(theirs, tool, outcome))
-                if pair not in seen:
-                    if len(seen) >= limit:
-                        complete = False
-                        continue
-                    seen.add(pair)
-                    queue.append((pair, (*path, tool if outcome is Outcome.OK else f"{tool}!failed")))
-    return Difference(gains.found, complete, tuple(_uncompared(old, new, one, other)))
+                gains.add(place, tool, kind)
+            if kind != "allowed" and tool != FINAL_ANSWER:
+                shared.append(tool)
+        pairs.go_on(place, shared)
+    return Difference(gains.found, pairs.complete, tuple(_uncompared(old, new, one, other)), pairs.looked)
 
 
 def _gain(tool: str, before: Verdicts, after: Verdicts) -> Kind | None:
@@ -95,8 +94,10 @@ def _gain(tool: str, before: Verdicts, after: Verdicts) -> Kind | None:
 class _Gains:
     """Keeps one gain for each tool and cause."""
 
-    def __init__(self, old: Policy) -> None:
+    def __init__(self, old: Policy, compiled: CompiledPolicy) -> None:
         self._old = old
+        self._compiled = compiled
+        self._by_flags = all(guard is not None and not guard.is_partial for guard in map(guard_of, old.requirements))
         self._kept: dict[tuple[str, Kind, tuple[str, ...]], Gain] = {}
         self._met: set[tuple[int, str, Kind]] = set()
 
@@ -104,19 +105,24 @@ class _Gains:
     def found(self) -> tuple[Gain, ...]:
         return tuple(self._kept.values())
 
-    def add(self, state: int, tool: str, kind: Kind, path: tuple[str, ...]) -> None:
+    def add(self, place: Place, tool: str, kind: Kind) -> None:
+        # Where the same facts hold, rules that are data say the same; of others so many states are looked at.
+        few = self._by_flags or len(self._met) >= _MANY
+        state = self._compiled.flags_of(place.pair[0]) if few else place.pair[0]
         if (state, tool, kind) in self._met:
             return  # the first policy says the same in the same state
         self._met.add((state, tool, kind))
-        cause = self._cause(tool, kind, path)
+        runs = place.runs()
+        cause = self._cause(tool, kind, runs)
         if cause is not None:
-            self._kept.setdefault((tool, kind, cause[0]), Gain(tool, kind, path, *cause))
+            self._kept.setdefault((tool, kind, cause[0]), Gain(tool, kind, words_of(runs), *cause))
 
-    def _cause(self, tool: str, kind: Kind, path: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    def _cause(self, tool: str, kind: Kind, runs: Sequence[Run]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         """The rules of the first policy that stand in the way, and what they say; None when they do not after all."""
-        history = History(Step(word.partition("!")[0], Outcome(word.partition("!")[2] or "ok")) for word in path)
+        if length_of(runs) > (sys.maxsize if self._by_flags else LONGEST):
+            return None if kind == "unasked" else ((), ("the sequence is too long for its rules to be asked",))
         try:
-            permit = self._old.permit(history)
+            permit = self._old.permit(history_of(runs))
         except PermitError as error:
             return (), (f"there is no next step ({error})",)
         if tool not in permit.tools:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from maymust.reports.diagnostic import Diagnostic, FileResult, Place
+from maymust.reports.runs import call_of
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -71,8 +72,8 @@ def _flow(result: FileResult, diagnostic: Diagnostic, end: Place) -> dict[str, A
     witness = diagnostic.witness or ()
     steps = []
     for number, step in enumerate(witness, 1):
-        name, _, outcome = step.partition("!")
-        text = f"step {number}: {name} comes back {outcome or 'ok'}"
+        name, _, outcome = call_of(step).partition("!")
+        text = f"step {number}: {step}" if "×" in step else f"step {number}: {name} comes back {outcome or 'ok'}"
         steps.append({"location": _location(result.tools.get(name, end), text), "executionOrder": number, "importance": "important"})
     last = {"location": _location(end, diagnostic.message), "executionOrder": len(witness) + 1, "importance": "essential"}
     words = f"after {', '.join(witness)}" if witness else "at the start"

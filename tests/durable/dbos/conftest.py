@@ -16,6 +16,9 @@ from scripts.postgres import NoPostgresError, Postgres, install
 
 Databases = Callable[[Path], str]
 
+# https://docs.dbos.dev: SQLite 3.42 where Python's own transactions (3.12) are used.
+SQLITE_IS_NEW_ENOUGH = sys.version_info < (3, 12) or sqlite3.sqlite_version_info >= (3, 42)
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
@@ -41,11 +44,16 @@ def database(postgres: Postgres, tmp_path: Path) -> str:
     return url
 
 
+@pytest.fixture
+def first_database(postgres: Postgres) -> str:
+    """The address for trying things out: a new file where one is possible, else a database."""
+    return "sqlite:///runs-dbos.db" if SQLITE_IS_NEW_ENOUGH else postgres.copy("template")
+
+
 @pytest.fixture(scope="session")
 def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with DBOS's tables in it."""
-    # https://docs.dbos.dev: SQLite 3.42 where Python's own transactions (3.12) are used.
-    if sys.version_info >= (3, 12) and sqlite3.sqlite_version_info < (3, 42):
+    if not SQLITE_IS_NEW_ENOUGH:
         pytest.skip(f"DBOS needs SQLite 3.42 on this Python, and there is {sqlite3.sqlite_version}")
     path = tmp_path_factory.mktemp("made") / "runs.db"
     store = DbosStore(f"sqlite:///{path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -18,13 +19,14 @@ def fences(kind: str) -> list[str]:
     return re.findall(rf"(?ms)^```{re.escape(kind)}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
 
 
-def test_ten_commands_lead_from_a_file_to_three_workers(database: str, tmp_path: Path) -> None:
+def test_ten_commands_lead_from_a_file_to_three_workers(first_database: str, database: str, tmp_path: Path) -> None:
     (module,) = fences("python file=shop.py")
     (tmp_path / "shop.py").write_text(module, encoding="utf-8")
     lines = [line for block in fences("sh commands") for line in block.splitlines()]
     assert len(lines) <= 10
     script = "\n".join(lines).replace("pip install 'maymust[dbos]'", "python -m maymust version")
-    script = re.sub(r"postgresql://\S+", database, script)
+    assert "sqlite:///runs-dbos.db" in script
+    script = re.sub(r"postgresql://\S+", database, script).replace("sqlite:///runs-dbos.db", first_database)
     (tmp_path / "run.sh").write_text(f'set -e\nmaymust() {{ python -m maymust "$@"; }}\n{script}\n', encoding="utf-8")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(tmp_path)])}
@@ -47,7 +49,9 @@ def test_ten_commands_lead_from_a_file_to_three_workers(database: str, tmp_path:
                 break
         assert process.wait(60) == 0
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        # Of a script that broke off nothing may be left.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.stdout.close()  # type: ignore[union-attr]
     assert "maymust runs decide" in out
     assert "c1 of refund: yes" in out

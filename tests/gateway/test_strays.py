@@ -166,3 +166,20 @@ def test_a_whole_reply_with_a_call_in_two_forms_is_not_judged_by_one_of_them() -
         got = post(url, BODIES["chat"])
     assert got.status_code == 502
     assert b"two forms" in got.content
+
+
+@pytest.mark.parametrize("more", ["search", "ed"])
+def test_a_call_whose_name_is_told_in_pieces_is_not_handed_on(more: str) -> None:
+    pieces = [chunk(delta=call_delta(0, "search")), chunk(delta=call_delta(0, more)), *chat_chunks(finish="tool_calls")]
+    with RawUpstream(stream(pieces)) as upstream, gateway(Policy([], tools=["search", "searched", "searchsearch"]), upstream.url) as url:
+        got = post(url, {**BODIES["chat"], "stream": True})
+    assert b"could be read in two ways" in got.content
+
+
+@pytest.mark.parametrize("more", ["", None])
+def test_a_later_piece_of_a_call_may_leave_the_name_empty(more: Any) -> None:
+    rest = {"tool_calls": [{"index": 0, "function": {"name": more, "arguments": "{}"}}]}
+    pieces = [chunk(delta=call_delta(0, "search", "")), chunk(delta=rest), *chat_chunks(finish="tool_calls")]
+    with RawUpstream(stream(pieces)) as upstream, gateway(NO_REFUND, upstream.url) as url:
+        got = post(url, {**BODIES["chat"], "stream": True})
+    assert got.content == b"".join(piece if isinstance(piece, bytes) else event(piece) for piece in pieces)

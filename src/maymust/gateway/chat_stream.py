@@ -150,6 +150,9 @@ def _add(calls: dict[int, dict[str, Any]], piece: Any) -> None:
             raise ValueError(f"the {kind} of a call is no object")
         for key, text in part.items():
             form = call.setdefault(kind, {})
+            if key == "name" and text and form.get("name"):
+                # Some clients join the pieces, some go by the first one, some by the last.
+                raise ValueError("the name of a call is told twice, so it could be read in two ways")
             form[key] = form.get(key, "") + text if isinstance(text, str) else form.get(key, "")
 
 

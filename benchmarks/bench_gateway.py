@@ -27,6 +27,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from maymust import ConditionalRequirement, Policy
+from maymust.gateway import replies
 from maymust.gateway.app import make_app
 from maymust.gateway.client import Client
 from maymust.gateway.options import Options
@@ -35,6 +36,7 @@ from maymust.gateway.server import _config, bind, settle
 from maymust.gateway.upstream import Upstream, returned_headers, sent_headers
 
 TICK = os.sysconf("SC_CLK_TCK")
+_MOST = 10_000_000
 NAMES = [f"tool_{number}" for number in range(20)]
 
 
@@ -121,11 +123,11 @@ class PassThrough:
             returned = returned_headers(response.headers.raw)
             if response.headers["content-type"].startswith("text/event-stream"):
                 await client.start(response.status_code, returned)
-                async for piece in response.aiter_bytes():
+                async for piece in replies.pieces(response, _MOST):
                     await client.write(piece)
                 await client.end()
             else:
-                await client.whole(response.status_code, returned, await response.aread())
+                await client.whole(response.status_code, returned, await replies.body(response, _MOST))
 
 
 def _serve(listening: socket.socket, url: str, kind: str) -> None:
